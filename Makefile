@@ -24,7 +24,7 @@ RELEASE_URL ?= https://example.org/ovs-offline/$(VERSION)
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: build env man install dist demo quick test kubernetes test-k8s test-ovnkube test-versions test-kernel test-ovn fuzz fidelity bench lint sbom vulnerabilities deps test-deps
+.PHONY: build env man install dist demo quick test kubernetes test-k8s test-ovnkube test-kubeovn test-versions test-kernel test-ovn fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-s -w -X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -88,6 +88,14 @@ test-ovnkube: build test-deps kubernetes
 	cd test/e2e/k8s && go run ./ovnkube/build ../../../build/ovnkube
 	cd test/e2e/k8s && $(GOTESTSUM) --format testname --jsonfile ../../../build/test-ovnkube.json --packages ./ovnkube -- -count=1 -timeout 30m
 	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-ovnkube.json
+
+# A real kube-ovn of two nodes, likewise. kube-ovn is built from its module (some four minutes of CPU
+# the first time).
+test-kubeovn: build test-deps kubernetes
+	scripts/roots build/roots
+	cd test/e2e/k8s && go run ./kubeovn/build ../../../build/kubeovn
+	cd test/e2e/k8s && $(GOTESTSUM) --format testname --jsonfile ../../../build/test-kubeovn.json --packages ./kubeovn -- -count=1 -timeout 30m
+	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-kubeovn.json
 
 # Nodes of the lab that other releases of Open vSwitch and OVN ran, replayed by their own
 # version and by others, and the sets of the lab on each release: their traces, their drift,

@@ -41,7 +41,7 @@ func write(ctx context.Context, target *target, plan *Plan, opts Options) ([]wor
 		}
 		ovn, err := writer.database(kind)
 		if err == nil && kind == workdir.NB {
-			err = writer.logs(&ovn)
+			err = writer.besides(&ovn)
 		}
 		if err != nil {
 			return nil, err
@@ -175,6 +175,17 @@ func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {
 		}
 	}
 	return w.move(db.File, path, workdir.File{Origin: origin(db.Origin, db.Source), Recorded: db.Ran, Remarks: db.Remarks}, out)
+}
+
+// besides moves what is kept beside the OVN NB database: logs of its clients, and the services whose
+// names it lacks.
+func (w *writer) besides(out *workdir.Collection) error {
+	if services := w.plan.Services; services.Spooled != "" {
+		if err := w.move(services.File, w.staging.Services(), workdir.File{Origin: services.Origin}, out); err != nil {
+			return err
+		}
+	}
+	return w.logs(out)
 }
 
 // logs moves the logs of clients of libovsdb. Of two with the same name, the node's own is

@@ -26,6 +26,8 @@ type survey struct {
 	mu    sync.Mutex // guards lists
 	lists map[podQuery][]corev1.Pod
 
+	services func(context.Context) ([]byte, error) // lists the services of the cluster once
+
 	forbidden []string // the namespaces whose pods the user must not list, as messages name them
 }
 
@@ -33,7 +35,7 @@ type podQuery struct{ namespace, selector string }
 
 // queryLayouts queries the pods of all layouts.
 func queryLayouts(ctx context.Context, cluster *Cluster, layouts []layout) (*survey, error) {
-	survey := &survey{cluster: cluster, layouts: layouts, lists: map[podQuery][]corev1.Pod{}}
+	survey := &survey{cluster: cluster, layouts: layouts, lists: map[podQuery][]corev1.Pod{}, services: listServices(cluster)}
 	for _, layout := range layouts {
 		where := inNamespace(layout.namespace)
 		for _, container := range append(slices.Clone(layout.ovs), layout.nb, layout.sb) {

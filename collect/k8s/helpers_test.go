@@ -131,6 +131,10 @@ func (o objectTracker) Pods(ctx context.Context, namespace, selector string) (*c
 	return o.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 }
 
+func (o objectTracker) Services(ctx context.Context) (*corev1.ServiceList, error) {
+	return o.CoreV1().Services("").List(ctx, metav1.ListOptions{})
+}
+
 func (o objectTracker) Review(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (*authorizationv1.SelfSubjectAccessReview, error) {
 	return o.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 }

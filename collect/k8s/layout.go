@@ -22,6 +22,7 @@ type layout struct {
 	nb, sb    podContainer
 	perNode   bool   // each node has NB and SB of its own
 	leader    string // a label of the pod that leads the cluster, with %s for nb or sb
+	services  bool   // the databases have the addresses of services without their names
 }
 
 // layouts returns the known layouts. Of two with the same namespace the first that
@@ -65,7 +66,7 @@ func layouts() []layout {
 			ovs:    []podContainer{{"app=ovs", "openvswitch"}},
 			nb:     podContainer{"app=ovn-central", "ovn-central"},
 			sb:     podContainer{"app=ovn-central", "ovn-central"},
-			leader: "ovn-%s-leader=true",
+			leader: "ovn-%s-leader=true", services: true,
 		},
 	}
 }

@@ -63,6 +63,9 @@ func (s *nodeSource) ask(ctx context.Context) error {
 			s.lostDatabase(kind, fmt.Sprintf("the %s database: %v", kind.Title(), err))
 		}
 	}
+	if err := s.askServices(ctx); err != nil {
+		return err
+	}
 	return s.askFlows(ctx)
 }
 

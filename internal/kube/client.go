@@ -87,6 +87,12 @@ func (c *Client) Pods(ctx context.Context, namespace, selector string) (*corev1.
 	return list, sendFor(ctx, selected(scopeRequest(c.rest.Get(), coreGroup, namespace, "pods"), selector), list)
 }
 
+// Services returns the services of all namespaces.
+func (c *Client) Services(ctx context.Context) (*corev1.ServiceList, error) {
+	list := &corev1.ServiceList{}
+	return list, sendFor(ctx, scopeRequest(c.rest.Get(), coreGroup, "", "services"), list)
+}
+
 // Review returns the server's answer to whether the user has a permission.
 func (c *Client) Review(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (*authorizationv1.SelfSubjectAccessReview, error) {
 	answer := &authorizationv1.SelfSubjectAccessReview{}

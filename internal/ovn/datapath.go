@@ -11,6 +11,7 @@ import (
 type Datapath struct {
 	Name       string // in OVN
 	Given      string // by a user, "" for none
+	Called     string // what its user calls it in place of "switch NAME" or "router NAME", "" for these
 	Router     bool
 	Key        uint64 // the tunnel key
 	Northbound string // the UUID of its northbound row, "" if the southbound row does not have it
@@ -19,8 +20,12 @@ type Datapath struct {
 // DatapathTable is the table of the southbound database with a row for each datapath.
 const DatapathTable = "Datapath_Binding"
 
-// String returns "switch NAME" or "router NAME", with the name that a user gave.
+// String returns what its user calls it, or "switch NAME" or "router NAME", with the name that a user
+// gave.
 func (d Datapath) String() string {
+	if d.Called != "" {
+		return d.Called
+	}
 	kind := "switch"
 	if d.Router {
 		kind = "router"

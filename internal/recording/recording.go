@@ -113,6 +113,12 @@ type Log struct {
 	Truncated bool   // the source kept only its end
 }
 
+// Services is a file with the services of a cluster, as package services writes it.
+type Services struct {
+	archive.File
+	Origin string // where they are from
+}
+
 // clientLog matches the names of the log that OVN-Kubernetes makes on OpenShift: libovsdb.log,
 // and libovsdb-TIME.log.gz when lumberjack has rotated it. sos and must-gather copy them
 // by the pattern libovsdb*log*.
@@ -145,6 +151,8 @@ type Recording struct {
 	All []Output
 	// Logs are logs of clients of libovsdb.
 	Logs []Log
+	// Services are the services of the node's cluster; the zero value where they were not asked for.
+	Services Services
 	// Unused are the paths of outputs of Open vSwitch and OVN in the source that nothing uses.
 	Unused []string
 	// Remarks are findings for the user; Lost names data that could not be read.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/services"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
@@ -435,5 +436,46 @@ func TestPortOfAnotherZoneOnTheWire(t *testing.T) {
 	p, err := n.First(Question{From: find(t, n, "lan/v1"), To: find(t, n, "lan/v2"), Protocol: "udp"})
 	if err != nil || p.Unresolved.IsValid() || !strings.Contains(p.Flow, "dl_dst=0a:58:c0:a8:14:02,") {
 		t.Errorf("%+v %v", p, err)
+	}
+}
+
+// TestServicesOfKubeOVN finds services by names that only the list of the cluster's services has:
+// kube-ovn 1.14 writes the VIPs of all services of a VPC into a load balancer for each protocol, and
+// none for a service without endpoints.
+func TestServicesOfKubeOVN(t *testing.T) {
+	nb := ovndb.Create(t, ovs.NBSchema)
+	nb.Add(ovndb.Rows{"Load_Balancer": {
+		id(1): {"name": "cluster-tcp-loadbalancer", "protocol": "tcp",
+			"vips": ovndb.Map("10.96.161.24:5432", "10.17.0.11:8080,10.17.0.12:8080", "10.96.222.47:80", "10.16.0.2:8080", "[fd00:10:96::bbe8]:80", "[fd00:10:16::2]:8080")},
+		id(2): {"name": "cluster-udp-loadbalancer", "protocol": "udp", "vips": ovndb.Map("10.96.222.47:80", "10.16.0.2:8080")},
+		id(3): {"name": "edge-dnat", "protocol": "tcp", "vips": ovndb.Map("172.19.0.52:80", "10.40.0.3:8080")},
+	}})
+	file := nb.Close()
+	text, err := services.Marshal([]services.Service{
+		{Namespace: "front", Name: "web", Addresses: []string{"10.96.222.47", "fd00:10:96::bbe8"}, Ports: []services.Port{{Protocol: "tcp", Port: 80}, {Protocol: "udp", Port: 80}}},
+		{Namespace: "shop", Name: "db", Addresses: []string{"10.96.161.24"}, Ports: []services.Port{{Protocol: "tcp", Port: 5432}}},
+		{Namespace: "shop", Name: "none", Addresses: []string{"10.96.9.9"}, Ports: []services.Port{{Protocol: "tcp", Port: 80}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(workdir.ServicesBeside(file), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := load(t, &ovn.Deployment{NB: open(t, file)})
+	for _, c := range []struct {
+		name     string
+		protocol string
+		want     string
+	}{
+		{"svc/shop/db:5432", "", "svc/shop/db:5432 (service: 10.96.161.24, tcp, load balancer cluster-tcp-loadbalancer)"},
+		{"svc/front/web:80", "tcp", "svc/front/web:80 (service: 10.96.222.47, fd00:10:96::bbe8, tcp, load balancer cluster-tcp-loadbalancer)"},
+		{"10.96.222.47:80", "udp", "svc/front/web:80 (service: 10.96.222.47, udp, load balancer cluster-udp-loadbalancer)"},
+		{"svc/shop/none:80", "", "svc/shop/none:80 (service: 10.96.9.9, tcp)"},
+		{"172.19.0.52:80", "", "172.19.0.52:80 (service: 172.19.0.52, tcp, load balancer edge-dnat)"},
+	} {
+		if e, err := n.Find(c.name, Filter{Protocol: c.protocol}); err != nil || e.String() != c.want {
+			t.Errorf("%s: %s %v\nwant %s", c.name, e, err, c.want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/services"
 )
 
 // loader reads the tables of one zone.
@@ -25,6 +26,7 @@ type loader struct {
 	switches map[string]*logicalSwitch // by the UUIDs of their ports
 	routers  map[string]*routerPort    // by name
 	bySwitch map[string]*logicalSwitch // by UUID
+	services services.Names            // whose load balancers do not name them
 }
 
 // binding is where a port is bound.
@@ -34,6 +36,7 @@ func (l *loader) load(ctx context.Context, deployment *ovn.Deployment) error {
 	l.chassis, l.nodes, l.bound, l.ifaces = map[string]string{}, map[string]string{}, map[string]binding{}, map[string]string{}
 	l.taps = map[string][]string{}
 	l.switches, l.routers, l.bySwitch = map[string]*logicalSwitch{}, map[string]*routerPort{}, map[string]*logicalSwitch{}
+	l.services = ovn.Services(deployment.NB)
 	steps := []func(*ovn.Deployment) error{l.readNodes, l.readBindings, l.readRouters, l.readSwitches, l.readPorts, l.readVirtual, l.readServices, l.readDNS}
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {

@@ -2,6 +2,7 @@ package names
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ func (l *loader) readServices(deployment *ovn.Deployment) error {
 	}, "name", "vips", "protocol", "external_ids"); err != nil {
 		return err
 	}
+	l.addIdleServices(known)
 	if err := each(deployment.NB, "Load_Balancer_Group", func(row ovsdb.Row) {
 		l.zone.groups[row.UUID] = row.UUIDs("load_balancer")
 	}, "load_balancer"); err != nil {
@@ -48,7 +50,7 @@ func (l *loader) addService(known map[string]int, row ovsdb.Row, vip string, ip 
 		protocol = cmp.Or(row.String("protocol"), "tcp")
 	}
 	endpoint := Endpoint{Kind: Service, Name: vip, IPs: []netip.Addr{ip}, Protocol: protocol, Port: port, Balancer: row.String("name")}
-	if owner := serviceOf(row); owner != "" {
+	if owner := cmp.Or(serviceOf(row), l.services.Of(protocol, vip)); owner != "" {
 		endpoint.Name = "svc/" + owner
 		if port != 0 {
 			endpoint.Name += vip[strings.LastIndexByte(vip, ':'):]
@@ -60,7 +62,7 @@ func (l *loader) addService(known map[string]int, row ovsdb.Row, vip string, ip 
 			endpoint.Backends = append(endpoint.Backends, backend)
 		}
 	}
-	key := endpoint.Name + "|" + vip + "|" + protocol
+	key := serviceKey(endpoint.Name, vip, protocol)
 	if at, found := known[key]; found {
 		same := &l.names.endpoints[at]
 		same.Backends = slices.Compact(slices.Sorted(slices.Values(append(same.Backends, endpoint.Backends...))))
@@ -69,6 +71,20 @@ func (l *loader) addService(known map[string]int, row ovsdb.Row, vip string, ip 
 	known[key] = len(l.names.endpoints)
 	l.add(endpoint)
 }
+
+// addIdleServices adds the services that no load balancer has: kube-ovn makes none for a service
+// without endpoints.
+func (l *loader) addIdleServices(known map[string]int) {
+	for vip, of := range l.services.All {
+		name := fmt.Sprintf("svc/%s:%d", of.Name, vip.Port())
+		if _, found := known[serviceKey(name, vip.String(), of.Protocol)]; !found {
+			l.add(Endpoint{Kind: Service, Name: name, IPs: []netip.Addr{vip.Addr()}, Protocol: of.Protocol, Port: vip.Port(), keys: []string{"svc/" + of.Name, vip.String()}})
+		}
+	}
+}
+
+// serviceKey identifies a VIP of a service.
+func serviceKey(name, vip, protocol string) string { return name + "|" + vip + "|" + protocol }
 
 // serviceOf returns NAMESPACE/NAME of the service of a load balancer, "" for none. Before
 // ovn-kubernetes wrote it into external_ids, only the name had it: Service_NAMESPACE/NAME_TCP_...

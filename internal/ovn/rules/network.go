@@ -13,7 +13,8 @@ import (
 // Network has the datapaths, the ports and the sets of a southbound database, each read when it
 // is first asked for. Its methods may be called concurrently.
 type Network struct {
-	sb *file.Index
+	sb     *file.Index
+	called func(ovn.Datapath) string
 
 	datapaths func() datapaths
 	ports     func() map[portKey]Port
@@ -23,8 +24,10 @@ type Network struct {
 	addressSets func() map[string][]string
 }
 
-func newNetwork(sb *file.Index) *Network {
-	n := &Network{sb: sb}
+// newNetwork returns the network of a southbound database. called returns what users call a datapath,
+// "" for its own name.
+func newNetwork(sb *file.Index, called func(ovn.Datapath) string) *Network {
+	n := &Network{sb: sb, called: called}
 	n.datapaths = sync.OnceValue(n.readDatapaths)
 	n.ports = sync.OnceValue(n.readPorts)
 	n.named = sync.OnceValue(n.readNamed)
@@ -42,8 +45,9 @@ type datapaths struct {
 func (n *Network) readDatapaths() datapaths {
 	byUUID, _ := ovn.Datapaths(n.sb) // the rows that can't be read have no names
 	byKey := map[uint64]ovn.Datapath{}
-	for _, datapath := range byUUID {
-		byKey[datapath.Key] = datapath
+	for uuid, datapath := range byUUID {
+		datapath.Called = n.called(datapath)
+		byUUID[uuid], byKey[datapath.Key] = datapath, datapath
 	}
 	return datapaths{byUUID, byKey}
 }

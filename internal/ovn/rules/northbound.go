@@ -22,6 +22,7 @@ type Northbound struct {
 	// gateway returns the services and networks that name the flows of br-ex.
 	gateway func() gateway
 	owners  func() map[string]Origin // of the bindings of ports: the rows of the ports, by their names
+	kubeOVN func() kubeOVN
 }
 
 func newNorthbound(nb *file.Index) *Northbound {
@@ -30,6 +31,7 @@ func newNorthbound(nb *file.Index) *Northbound {
 	n.shares = sync.OnceValue(n.readShares)
 	n.gateway = sync.OnceValue(n.readGateway)
 	n.owners = sync.OnceValue(n.readOwners)
+	n.kubeOVN = newKubeOVN(nb)
 	return n
 }
 
@@ -60,6 +62,12 @@ func (n *Northbound) readPortGroups() map[string]portGroup {
 // Name names a northbound row as its user knows it.
 func (n *Northbound) Name(table string, row ovsdb.Row) string {
 	switch table {
+	case "Logical_Switch", "Logical_Router":
+		if name := n.network(table, row); name != "" {
+			return name
+		}
+	}
+	switch table {
 	case "Logical_Switch":
 		return Kind(table) + " " + Called(row.Value("external_ids", idNetwork), row.String("name"))
 	case "Logical_Router":
@@ -81,9 +89,10 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 		c.Action, c.Words = row.String("action"), n.acl(row)
 		c.Direction, c.Match, c.Group = row.String("direction"), row.String("match"), n.groups()[row.UUID].name
 	case "NAT":
-		c.Words = translation(row, n.sharesAddress(row, rule)) + at
+		shared := n.sharesAddress(row, rule)
+		c.Words = cmp.Or(n.natOfKubeOVN(row, shared), translation(row, shared)) + at
 	case "Load_Balancer":
-		if c.Words = loadBalancer(row); rule.Match != "" {
+		if c.Words = cmp.Or(n.balancerOfKubeOVN(row, rule), loadBalancer(row)); rule.Match != "" {
 			c.Words = cmp.Or(n.sharedVIP(row, rule), c.Words)
 		}
 	case "Logical_Router_Static_Route":
@@ -94,17 +103,19 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 		c.Words = fmt.Sprintf("%s (priority %d, %s)", cmp.Or(owned(ids), Kind(table)), number(row, "priority"), row.String("match")) + at
 	case "Logical_Switch_Port":
 		c.Words = Kind(table) + " " + Called(ids[idPortName], c.Name)
-		if pod := ovn.PodName(c.Name, ids); pod != "" {
-			c.Words = fmt.Sprintf("pod %s (%s %s)", pod, Kind(table), c.Name)
+		if owner := cmp.Or(named("pod", ovn.PodName(c.Name, ids)), n.port(c.Name, ids)); owner != "" {
+			c.Words = underOwner(owner, Kind(table)+" "+c.Name)
 		}
 	case "Port_Group", "Address_Set":
 		c.Words = set(Kind(table), c.Name, ids)
 	case "Logical_Router_Port":
-		c.Words = Kind(table) + " " + c.Name
+		c.Words = underOwner(n.port(c.Name, ids), Kind(table)+" "+c.Name)
 	case "DHCP_Options":
-		c.Words = Kind(table) + " of " + row.String("cidr")
+		c.Words = Kind(table) + " of " + cmp.Or(named("subnet", ids[idSwitch]), row.String("cidr"))
 	case "Static_MAC_Binding":
 		c.Words = fmt.Sprintf("%s of %s on %s", Kind(table), row.String("ip"), row.String("logical_port"))
+	case "Logical_Switch", "Logical_Router":
+		c.Words = cmp.Or(n.network(table, row), ovsdb.TableWords(table)+" "+Called(ids[idRouterName], c.Name))
 	default:
 		c.Words = ovsdb.TableWords(table) + " " + Called(ids[idRouterName], c.Name)
 	}
@@ -115,7 +126,7 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 func (n *Northbound) acl(row ovsdb.Row) string {
 	group := n.groups()[row.UUID]
 	ids := row.Map("external_ids")
-	name := cmp.Or(owned(ids), securityGroup(ids, group), kubeOVN(group), named("ACL", row.String("name")), groupOf(group), "ACL")
+	name := cmp.Or(owned(ids), securityGroup(ids, group), n.kubeOVNACL(row, group), named("ACL", row.String("name")), groupOf(group), "ACL")
 	details := fmt.Sprintf("ACL priority %d, %s", number(row, "priority"), row.String("action"))
 	if strings.HasPrefix(name, "ACL") {
 		details = strings.TrimPrefix(details, "ACL ")
@@ -126,12 +137,12 @@ func (n *Northbound) acl(row ovsdb.Row) string {
 	return fmt.Sprintf("%s (%s)", name, details)
 }
 
-// balancer names a southbound load balancer by its northbound row, which has its UUID in
-// lb_id.
+// balancer names a southbound load balancer by its northbound row. Its UUID is in lb_id, or
+// OVN 26.03 gave both rows the same one.
 func (n *Northbound) balancer(row ovsdb.Row) string {
 	if n.nb != nil {
-		if nb, ok, err := n.nb.Row("Load_Balancer", row.Map("external_ids")["lb_id"]); ok && err == nil {
-			return loadBalancer(nb)
+		if nb, ok, err := n.nb.Row("Load_Balancer", cmp.Or(row.Map("external_ids")["lb_id"], row.UUID)); ok && err == nil {
+			return cmp.Or(n.balancerOfKubeOVN(nb, Rule{}), loadBalancer(nb))
 		}
 	}
 	return loadBalancer(row)
@@ -196,7 +207,7 @@ func (n *Northbound) cause(hint string, rule Rule) (Cause, error) {
 		}
 	}
 	if len(found) == 0 {
-		return Cause{}, nil
+		return n.replaced(rule)
 	}
 	return found[0], nil
 }

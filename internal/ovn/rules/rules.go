@@ -30,7 +30,8 @@ type Rules struct {
 // New returns the rules in a southbound and a northbound database. nb may be nil: then
 // rules have no causes.
 func New(nb, sb *file.Index) *Rules {
-	return &Rules{Network: newNetwork(sb), Northbound: newNorthbound(nb), cache: map[Flow]Rule{}}
+	north := newNorthbound(nb)
+	return &Rules{Network: newNetwork(sb, north.called), Northbound: north, cache: map[Flow]Rule{}}
 }
 
 // Flow is what the rule of a flow of the integration bridge depends on.
@@ -202,6 +203,8 @@ func (r Rule) words() string {
 	switch {
 	case r.Cause.Table == "Load_Balancer" && strings.Contains(r.Actions, "reject {"):
 		return r.Cause.Words + ", which has no backends"
+	case r.Cause.Table == "Load_Balancer" && strings.TrimSpace(r.Actions) == "drop;": // or none that answers the checks of their health
+		return r.Cause.Words + ", which has no working backends"
 	case r.Cause.Words != "":
 		return r.Cause.Words
 	case IsAbout(r.Stage, "ACL") && strings.HasPrefix(r.Match, "ct.inv"):

@@ -23,7 +23,6 @@ const (
 	idRouterName      = "neutron:router_name"
 	idNetwork         = "neutron:network_name"
 	idPortName        = "neutron:port_name"
-	idPolicy          = "np" // kube-ovn, of a port group
 )
 
 // Called returns the name that a user gave, with the name in OVN, or only the latter.
@@ -96,6 +95,7 @@ func set(kind, name string, ids map[string]string) string {
 	owner := ""
 	switch ids[idOwnerType] {
 	case "":
+		owner = setOfKubeOVN(name, ids)
 	case "Namespace":
 		owner = "namespace " + ids[idOwnerName]
 	case "Cluster":
@@ -159,9 +159,6 @@ func securityGroup(ids map[string]string, group portGroup) string {
 	return ""
 }
 
-// kubeOVN names the NetworkPolicy that kube-ovn made a port group from, "" for none.
-func kubeOVN(group portGroup) string { return named("NetworkPolicy", group.ids[idPolicy]) }
-
 // translation names a NAT rule; shared is set for a flow of several rules with its address.
 func translation(row ovsdb.Row, shared bool) string {
 	ids := row.Map("external_ids")
@@ -211,22 +208,27 @@ func underOwner(owner, text string) string {
 // policy names a policy route.
 func policy(row ovsdb.Row) string {
 	text := fmt.Sprintf(KindPolicyRoute+" priority %d: %s, %s", number(row, "priority"), row.String("match"), row.String("action"))
-	if hops := slices.Concat(row.Strings("nexthops"), row.Strings("nexthop")); len(hops) > 0 {
+	isNone := func(hop string) bool { return hop == "" } // as kube-ovn writes it
+	if hops := slices.DeleteFunc(slices.Concat(row.Strings("nexthops"), row.Strings("nexthop")), isNone); len(hops) > 0 {
 		slices.Sort(hops)
 		text += " to " + strings.Join(slices.Compact(hops), ", ")
 	}
 	ids := row.Map("external_ids")
-	return underOwner(cmp.Or(owned(ids), egressIP(ids)), text)
+	return underOwner(cmp.Or(owned(ids), egressIP(ids), ownedByKubeOVN(ids)), text)
 }
 
 // loadBalancer names a load balancer, by its service if it has one.
 func loadBalancer(row ovsdb.Row) string {
+	return underOwner(ownerOfBalancer(row), KindLoadBalancer+" "+row.String("name"))
+}
+
+// ownerOfBalancer names the object that ovn-kubernetes made a load balancer from, "" for none.
+func ownerOfBalancer(row ovsdb.Row) string {
 	ids := row.Map("external_ids")
-	text := KindLoadBalancer + " " + row.String("name")
-	if ids[idKind] != "" && ids[idOwner] != "" {
-		return fmt.Sprintf("%s %s (%s)", ids[idKind], ids[idOwner], text)
+	if ids[idKind] == "" || ids[idOwner] == "" {
+		return ""
 	}
-	return text
+	return ids[idKind] + " " + ids[idOwner]
 }
 
 // describe names a southbound row other than a logical flow.
@@ -234,7 +236,8 @@ func (r *Rules) describe(table string, row ovsdb.Row, d ovn.Datapath) string {
 	ids := row.Map("external_ids")
 	switch table {
 	case "Port_Binding":
-		return KindPort + " " + Called(ids[idPortName], row.String("logical_port"))
+		name := row.String("logical_port")
+		return underOwner(cmp.Or(named("pod", ovn.PodName(name, ids)), r.port(name, ids)), KindPort+" "+Called(ids[idPortName], name))
 	case "Multicast_Group":
 		return fmt.Sprintf("multicast group %s of %s", row.String("name"), d)
 	case "MAC_Binding", "Static_MAC_Binding":

@@ -22,6 +22,7 @@ import (
 // southbound database has half a million logical flows, and a question needs a
 // hundred. Its methods may be called concurrently.
 type Index struct {
+	Path    string // of the database file
 	Info    Info
 	Remarks []string  // what was repaired or left out, as in Standalone
 	Changed time.Time // of the last transaction; zero if no record has a time
@@ -53,7 +54,7 @@ func OpenIndex(ctx context.Context, src string, tables ...string) (*Index, error
 	if err != nil {
 		return nil, err
 	}
-	index := &Index{file: from.file, close: from.close}
+	index := &Index{Path: src, file: from.file, close: from.close}
 	intact := false
 	if from.info.Form == FormStandalone && !from.info.Gzip && from.scan.file != nil {
 		intact, err = index.read(from, tables)

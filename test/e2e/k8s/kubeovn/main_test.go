@@ -37,8 +37,11 @@ func start() (err error) {
 	if lab.deployment, err = Start(background, options); err != nil {
 		return err
 	}
-	if lab.pods, lab.truths, err = lab.deployment.Truths(background); err != nil {
+	pods, truths, servers, err := lab.deployment.Truths(background)
+	if err != nil {
 		return err
 	}
+	defer servers.Close()
+	lab.pods, lab.truths = pods, truths
 	return lab.Collect()
 }

@@ -112,6 +112,11 @@ func (n *Node) patch(ctx context.Context, text string) error {
 	return err
 }
 
+// find returns the UUIDs of the northbound rows with a value in a column, "" for none.
+func (n *Node) find(ctx context.Context, table, condition string) (string, error) {
+	return n.Output(ctx, "ovn-nbctl", "--bare", "--columns=_uuid", "find", table, condition)
+}
+
 // environment returns what the pods of kube-ovn have in their environment.
 func (n *Node) environment(pod string) []string {
 	return []string{

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ovs-offline/test/e2e/k8s/fabric"
@@ -67,7 +68,7 @@ func between(from, to Pod) (list []truth.Question) {
 
 // fromOutside returns the questions from the external network to the addresses of the VPC edge.
 func (d *Deployment) fromOutside() (list []truth.Question) {
-	for _, to := range []string{"172.19.0.50:8080", "172.19.0.51:8080", "172.19.0.52:8080", "172.19.0.52:80"} {
+	for _, to := range []string{"172.19.0.51:8080", "172.19.0.52:8080", "172.19.0.52:80"} {
 		list = append(list, truth.Question{From: "external/" + ExternalGateway, To: to, Protocol: "tcp", Sender: d.fabric.Network(), Address: netip.MustParseAddrPort(to)})
 	}
 	return list
@@ -93,6 +94,7 @@ func (d *Deployment) toServices(ctx context.Context, pods []Pod) (list []truth.Q
 					if q.Tries = 8; family > 0 { // the answer may depend on the endpoint
 						q.Family = 6
 					}
+					q.Opened = s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP
 					list = append(list, q)
 				}
 			}
@@ -108,29 +110,37 @@ func (d *Deployment) toServices(ctx context.Context, pods []Pod) (list []truth.Q
 }
 
 // lbRule is the address and port of the SwitchLBRule.
-const lbRule = "10.30.0.100:8088"
+const lbRule = "172.30.0.100:8088"
 
 // Truths adds the objects, asks all questions with real packets, and returns the pods and what
-// happened.
-func (d *Deployment) Truths(ctx context.Context) ([]Pod, []truth.Truth, error) {
+// happened. The servers that answered are left, since kube-ovn checks the health of those of the
+// SwitchLBRule.
+func (d *Deployment) Truths(ctx context.Context) ([]Pod, []truth.Truth, io.Closer, error) {
 	pods, err := d.AddObjects(ctx)
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := d.settle(ctx); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	servers, err := d.Serve(pods)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	defer servers.Close()
+	truths, err := d.ask(ctx, pods)
+	if err != nil {
+		servers.Close()
+		return nil, nil, nil, err
+	}
+	return pods, truths, servers, nil
+}
+
+func (d *Deployment) ask(ctx context.Context, pods []Pod) ([]truth.Truth, error) {
+	if err := d.settle(ctx); err != nil {
+		return nil, err
+	}
 	questions, err := d.Questions(ctx, pods)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	truths, err := truth.Find(ctx, questions)
-	return pods, truths, err
+	return truth.Find(ctx, questions)
 }
 
 // settle waits until kube-ovn has made what the objects ask for, and until each ovn-controller
@@ -138,11 +148,11 @@ func (d *Deployment) Truths(ctx context.Context) ([]Pod, []truth.Truth, error) {
 func (d *Deployment) settle(ctx context.Context) error {
 	n := d.Nodes[0]
 	err := d.Controller.Await(ctx, func() error {
-		for _, want := range [][]string{
+		for _, want := range [][2]string{
 			{"NAT", "external_ip=172.19.0.50"}, {"NAT", "external_ip=172.19.0.51"}, {"Load_Balancer", "name=edge-dnat"},
 			{"Port_Group", "name=db.for.front.shop"}, {"Port_Group", "name=closed.front"}, {"Port_Group", "name=nobody.green"},
 		} {
-			out, err := n.Output(ctx, append([]string{"ovn-nbctl", "--bare", "--columns=_uuid", "find"}, want...)...)
+			out, err := n.find(ctx, want[0], want[1])
 			if err != nil {
 				return err
 			}

@@ -39,7 +39,7 @@ func TestReachOfTheWholeCluster(t *testing.T) {
 			Asked    []struct{ Verdict, Reply string }
 		}
 	}
-	read(t, &matrix, run("-w", lab.nodes, "reach", "-o", "json"), 3)
+	lab.Program.Run("-w", lab.Nodes, "reach", "-o", "json").Read(t, &matrix, 3)
 	asked, undetermined := 0, 0
 	for _, c := range matrix.Cells {
 		network := func(name string) string {
@@ -63,25 +63,10 @@ func TestReachOfTheWholeCluster(t *testing.T) {
 }
 
 // TestEveryFlowHasAName lists all flows of the integration bridge and of the bridge to the
-// outside. Open vSwitch itself makes one: the flow of a bridge without others.
+// outside.
 func TestEveryFlowHasAName(t *testing.T) {
 	need(t)
-	var list struct {
-		Flows []struct{ Bridge, Cookie, Match, Stage, For, Flow string }
-	}
-	lab.Program.Run("-w", lab.Nodes, "flows", "-o", "json").Read(t, &list)
-	count, without := map[string]int{}, 0
-	for _, flow := range list.Flows {
-		count[flow.Bridge]++
-		isDefault := flow.Bridge == "br-ex" && flow.Cookie == "0x0" && flow.Match == "" && strings.HasSuffix(flow.Flow, "actions=NORMAL")
-		if named := flow.For != "" || flow.Cookie == "0x0" && flow.Stage != ""; !named && !isDefault || flow.For == "no row has its cookie" {
-			without++
-			t.Logf("no name: %s", flow.Flow)
-		}
-	}
-	if without > 0 || count["br-int"] < 1000 || count["br-ex"] < 100 {
-		t.Errorf("%d of %v flows have no name", without, count)
-	}
+	truth.CheckFlowNames(t, lab.Program, lab.Nodes, map[string]int{"br-int": 1000, "br-ex": 100})
 }
 
 // TestDriftOfRealNodes looks for drift on the nodes as they are, with two load balancers that

@@ -21,21 +21,23 @@ func (d *Deployment) Serve(pods []Pod) (io.Closer, error) {
 }
 
 // Truths adds networks and objects, asks all questions with real packets, and returns the pods
-// and what happened.
-func (d *Deployment) Truths(ctx context.Context) ([]Pod, []truth.Truth, error) {
+// and what happened. The servers that answered are left.
+func (d *Deployment) Truths(ctx context.Context) ([]Pod, []truth.Truth, io.Closer, error) {
 	pods, err := d.AddObjects(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	servers, err := d.Serve(pods)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	defer servers.Close()
 	questions, err := d.Questions(ctx, pods)
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		var truths []truth.Truth
+		if truths, err = truth.Find(ctx, questions); err == nil {
+			return pods, truths, servers, nil
+		}
 	}
-	truths, err := truth.Find(ctx, questions)
-	return pods, truths, err
+	servers.Close()
+	return nil, nil, nil, err
 }

@@ -35,7 +35,7 @@ func ovnKubernetes() network {
 			printNode(n.Node.Node)
 		}
 		return func(ctx context.Context) ([]truth.Truth, error) {
-			pods, truths, err := d.Truths(ctx)
+			pods, truths, _, err := d.Truths(ctx) // the servers end with the rig
 			for _, p := range pods {
 				fmt.Printf("# %s on %s: %s, network %s\n", p.Title(), p.Node, p.Network, p.NAD)
 			}
@@ -54,7 +54,7 @@ func kubeOVN() network {
 			printNode(n.Node.Node)
 		}
 		return func(ctx context.Context) ([]truth.Truth, error) {
-			pods, truths, err := d.Truths(ctx)
+			pods, truths, _, err := d.Truths(ctx) // the servers end with the rig
 			for _, p := range pods {
 				fmt.Printf("# %s on %s: %s, %v in subnet %s of VPC %s\n", p.Name, p.Node, p.Network, p.IPs, p.Subnet, p.VPC)
 			}

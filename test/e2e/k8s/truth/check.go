@@ -119,3 +119,37 @@ func CheckReach(t *testing.T, p rigtest.Program, nodes string, truths []Truth, a
 		t.Errorf("%v of %d cells", count, len(matrix.Cells))
 	}
 }
+
+// Flow is a flow as `flows -o json` prints it.
+type Flow struct{ Node, Bridge, Cookie, Match, Stage, For, Flow string }
+
+// Flows lists the flows of nodes.
+func Flows(t *testing.T, p rigtest.Program, nodes string) []Flow {
+	t.Helper()
+	var list struct{ Flows []Flow }
+	p.Run("-w", nodes, "flows", "-o", "json").Read(t, &list)
+	return list.Flows
+}
+
+// CheckFlowNames fails for a flow without a name, and for a bridge with less flows than the rig
+// makes. Open vSwitch itself makes one: the flow of a bridge without others.
+func CheckFlowNames(t *testing.T, p rigtest.Program, nodes string, atLeast map[string]int) {
+	t.Helper()
+	count, without := map[string]int{}, 0
+	for _, flow := range Flows(t, p, nodes) {
+		count[flow.Bridge]++
+		isDefault := flow.Bridge != "br-int" && flow.Cookie == "0x0" && flow.Match == "" && strings.HasSuffix(flow.Flow, "actions=NORMAL")
+		if named := flow.For != "" || flow.Cookie == "0x0" && flow.Stage != ""; !named && !isDefault || flow.For == "no row has its cookie" {
+			without++
+			t.Logf("no name: %s", flow.Flow)
+		}
+	}
+	for bridge, least := range atLeast {
+		if count[bridge] < least {
+			t.Errorf("bridge %s has %d flows, less than %d", bridge, count[bridge], least)
+		}
+	}
+	if without > 0 {
+		t.Errorf("%d of %v flows have no name", without, count)
+	}
+}

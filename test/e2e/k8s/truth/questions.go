@@ -22,6 +22,7 @@ type Question struct {
 	Address netip.AddrPort  `json:"-"` // what the sender's program takes To for
 	Only    string          `json:"-"` // the one whose answer counts, "" for any
 	Tries   int             `json:"-"` // how often to ask, since the answer may depend on the endpoint; 0 for once
+	Opened  bool            `json:"-"` // ask once before: the first packet to a service with session affinity is lost
 }
 
 // Truth is what happened to the packets of a question.
@@ -34,7 +35,7 @@ type Truth struct {
 func Find(ctx context.Context, questions []Question) ([]Truth, error) {
 	truths, errs := make([]Truth, len(questions)), make([]error, len(questions))
 	var all sync.WaitGroup
-	slots := make(chan struct{}, 16)
+	slots := make(chan struct{}, 32)
 	for i, q := range questions {
 		all.Go(func() {
 			slots <- struct{}{}
@@ -55,6 +56,11 @@ func Find(ctx context.Context, questions []Question) ([]Truth, error) {
 // find returns the right verdict.
 func (q Question) find(ctx context.Context) (string, error) {
 	reached, tries := 0, max(1, q.Tries)
+	if q.Opened {
+		if _, err := Ask(ctx, q.Sender, q.Protocol, q.Address); err != nil {
+			return "", err
+		}
+	}
 	for range tries {
 		answer, err := Ask(ctx, q.Sender, q.Protocol, q.Address)
 		if err != nil {

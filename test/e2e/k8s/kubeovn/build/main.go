@@ -2,7 +2,7 @@
 // controller, its daemon, its network plugin, and its custom resource definitions, which
 // are those of its Helm chart:
 //
-//	cd test/e2e/k8s && go run ./kubeovn/build FOLDER [VERSION]
+//	cd test/e2e/k8s && go run ./kubeovn/build FOLDER [MODULE@VERSION]
 //
 // What the folder has of the version is not built again.
 package main
@@ -18,15 +18,14 @@ import (
 
 // The module, and where its chart has the definitions.
 const (
-	module      = "github.com/kubeovn/kube-ovn"
-	version     = "v1.14.10"
+	release     = "github.com/kubeovn/kube-ovn@v1.14.10"
 	definitions = "charts/kube-ovn/templates/kube-ovn-crd.yaml"
 )
 
-func main() { modules.Main(version, build) }
+func main() { modules.Main(release, build) }
 
-func build(folder, version string) error {
-	source, err := modules.Download(module + "@" + version)
+func build(folder, release string) error {
+	source, err := modules.Download(release)
 	if err != nil {
 		return err
 	}

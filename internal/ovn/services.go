@@ -1,0 +1,17 @@
+package ovn
+
+import (
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/services"
+	"ovs-offline/internal/workdir"
+)
+
+// Services returns the names of the services that were collected beside a northbound database; none
+// where the file has none or can't be read, since load balancers then keep their own names.
+func Services(nb *file.Index) services.Names {
+	if nb == nil {
+		return nil
+	}
+	names, _ := services.Read(workdir.ServicesBeside(nb.Path))
+	return names
+}
