@@ -81,11 +81,14 @@ test-k8s: build test-deps kubernetes
 	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-k8s.json
 
 # A real OVN-Kubernetes of two zones, with real kubelets, on OVS and OVN of Debian sid: the answers by
-# names, reach, drift and compare against real packets. ovnkube is built from its module (some five
-# minutes of CPU the first time); the nodes need root, containerd and runc.
+# names, reach, drift and compare against real packets. ovnkube is built from its module, and so is an older
+# release for an upgrade (some five minutes of CPU each the first time); the nodes need root, containerd
+# and runc.
+OLDER_OVNKUBE = github.com/ovn-org/ovn-kubernetes/go-controller@v0.0.0-20250901081027-bc4f9b80d20d
 test-ovnkube: build test-deps kubernetes
 	scripts/roots build/roots
 	cd test/e2e/k8s && go run ./ovnkube/build ../../../build/ovnkube
+	cd test/e2e/k8s && go run ./ovnkube/build ../../../build/ovnkube-older $(OLDER_OVNKUBE)
 	cd test/e2e/k8s && $(GOTESTSUM) --format testname --jsonfile ../../../build/test-ovnkube.json --packages ./ovnkube -- -count=1 -timeout 30m
 	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-ovnkube.json
 

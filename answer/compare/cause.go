@@ -130,6 +130,8 @@ func (e *explainer) listFlow(difference *differing) {
 	listed := Finding{Kind: "flow", Node: e.pair.new.name, Name: fmt.Sprintf("flow of %s, %s", e.bridge, difference.rule.Stage), Change: Changed}
 	if difference.known && difference.rule.Row != "" && difference.rule.Words != "" {
 		listed.Name += ": " + difference.rule.Words
+	} else if stage, words, ok := difference.side.gateway(difference.flow); ok {
+		listed.Name = fmt.Sprintf("flow of %s, %s: %s", e.bridge, stage, words)
 	}
 	match, actions := "", ""
 	switch {

@@ -209,6 +209,15 @@ func (f *bridgeFlows) inNames(flow openflow.Flow) (match, actions string) {
 	return match, actions
 }
 
+// gateway returns the stage of a flow of ovnkube-node on the bridge to the outside, and what it is for; ok is
+// false for another flow.
+func (f *bridgeFlows) gateway(flow openflow.Flow) (stage, words string, ok bool) {
+	if f.zone == nil || f.layout != (rules.Layout{}) {
+		return "", "", false
+	}
+	return f.zone.rules.Gateway(rules.GatewayFlow{Key: flow.Key(), Actions: flow.Actions(), Port: func(number string) string { return f.numbers.ports[number] }})
+}
+
 // differencesOf joins the flows that have the same match on both sides, and only other
 // actions.
 func differencesOf(before, after *bridgeFlows, gone, added []openflow.Flow) []flowDifference {

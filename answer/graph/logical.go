@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
@@ -51,7 +52,7 @@ func newBox(row ovsdb.Row, key string, kind Kind) *Box {
 
 func (l *logical) router(row ovsdb.Row) {
 	box := newBox(row, routerName, Router)
-	box.Note = counted(len(row.UUIDs("static_routes")), "route") + counted(len(row.UUIDs("nat")), "NAT rule") +
+	box.Note = userDefined(box, row) + counted(len(row.UUIDs("static_routes")), "route") + counted(len(row.UUIDs("nat")), "NAT rule") +
 		counted(len(row.UUIDs("load_balancer"))+len(row.UUIDs("load_balancer_group")), "LB")
 	if chassis := row.Map("options")["chassis"]; chassis != "" {
 		box.Detail = append(box.Detail, "chassis: "+chassis)
@@ -77,6 +78,17 @@ func (l *logical) router(row ovsdb.Row) {
 	sortPorts(box.Ports)
 }
 
+// userDefined returns the user-defined network that a switch or a router is a part of, as a part of a note, and
+// lets the box be found by its name; "" for another one.
+func userDefined(box *Box, row ovsdb.Row) string {
+	network := row.Map("external_ids")[ovn.NetworkID]
+	if network == "" {
+		return ""
+	}
+	box.Aliases = append(box.Aliases, ovn.UserDefinedNetwork(network))
+	return ", network " + ovn.UserDefinedNetwork(network)
+}
+
 func counted(n int, what string) string {
 	if n == 0 {
 		return ""
@@ -95,7 +107,7 @@ func (l *logical) logicalSwitch(row ovsdb.Row) {
 	box := newBox(row, networkName, Switch)
 	config := row.Map("other_config")
 	box.Note = strings.TrimSpace(config["subnet"] + " " + config["ipv6_prefix"])
-	box.Note = strings.TrimPrefix(box.Note+counted(len(row.UUIDs("load_balancer"))+len(row.UUIDs("load_balancer_group")), "LB"), ", ")
+	box.Note = strings.TrimPrefix(box.Note+userDefined(box, row)+counted(len(row.UUIDs("load_balancer"))+len(row.UUIDs("load_balancer_group")), "LB"), ", ")
 	l.graph.Boxes = append(l.graph.Boxes, box)
 	for _, id := range row.UUIDs("ports") {
 		if port, ok := l.rows[id]; ok {

@@ -76,6 +76,7 @@ type approach struct {
 	found   *follow.Lookup
 	depth   int
 	flooded bool
+	copied  bool // the pass before had sent the packet to every port, and this may be a copy
 	registers
 }
 
@@ -137,7 +138,7 @@ func (p *path) addBranch(hop *follow.Hop, branch follow.Branch, index int, by ap
 	}
 	if branch.Next != nil {
 		p.assumeSharedNetwork(hop, branch)
-		next := approach{from: index, via: viaText(branch), choice: choice, found: branch.Lookup, depth: by.depth + 1, flooded: by.flooded || branch.Flooded}
+		next := approach{from: index, via: viaText(branch), choice: choice, found: branch.Lookup, depth: by.depth + 1, flooded: by.flooded || branch.Flooded, copied: by.copied || hop.Pass != nil && hop.Pass.Floods()}
 		if branch.Kind == follow.Recirculated {
 			next.registers = by.registers
 		}
@@ -249,7 +250,7 @@ func (p *path) addGenerated(hop *follow.Hop, branch follow.Branch, index int, ch
 	dropped, err := p.drops.describe(hop, branch)
 	p.keepError(err)
 	dropped.Choice = choice
-	made := answer.Generated{Location: p.names.place(hop.Node, hop.Bridge, hop.Port), Packet: branch.Packet.Input(), Why: why}
+	made := answer.Generated{Location: p.names.place(hop.Node, hop.Bridge, hop.Port), Packet: branch.Packet.Input(), Why: why, Flooded: by.copied && !isMulticast(hop.Packet.Get("dl_dst"))}
 	unanswered, next := p.names.unanswered(hop, branch)
 	if next.IsValid() {
 		made.To, made.Why = p.networkAsked(hop, by.registers, next), why+" "+next.String()

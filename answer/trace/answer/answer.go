@@ -83,8 +83,11 @@ type Outcome struct {
 type Generated struct {
 	Location        // of the packet that OVN makes it for
 	To       string `json:"to,omitempty"` // the logical network that a request for a MAC address goes to
-	Packet   string `json:"packet,omitempty"`
-	Why      string `json:"why"`
+	// Flooded reports that it is for a copy of the packet, which a bridge sent to every port because it had not
+	// learned the destination's MAC address.
+	Flooded bool   `json:"flooded,omitempty"`
+	Packet  string `json:"packet,omitempty"`
+	Why     string `json:"why"`
 }
 
 // Drop is where a packet was dropped, and the reason.

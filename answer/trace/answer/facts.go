@@ -216,6 +216,9 @@ func (a *Answer) causes() []Fact {
 	}
 	var generated []string
 	for _, made := range a.Generated {
+		if made.Flooded && a.Verdict == Reachable { // a copy that got to others
+			continue
+		}
 		generated = append(generated, fmt.Sprintf("OVN sends a packet itself, %s: %s", made.where(), made.Why))
 	}
 	facts := []Fact{{"reason", reason}, {"rule", rules}, {"match", evidence}, {"missing", missing}, {"remark", a.Remarks}, {"choice", a.choiceLines()}, {"also", a.others()}, {"answer", generated}}

@@ -174,7 +174,7 @@ func translation(row ovsdb.Row, shared bool) string {
 	case row.String("type") == "dnat_and_snat":
 		text = fmt.Sprintf("floating ip %s for %s", external, logical)
 	}
-	return underOwner(cmp.Or(owned(ids), egressIP(ids)), text)
+	return underOwner(cmp.Or(owned(ids), egress(ids)), text)
 }
 
 // route names a static route; shared is set for a flow of several routes with its next hop.
@@ -189,12 +189,15 @@ func route(row ovsdb.Row, shared bool) string {
 	return underOwner(owned(row.Map("external_ids")), text)
 }
 
-// egressIP names the EgressIP that a row is from, "" for none.
-func egressIP(ids map[string]string) string {
-	if ids["name"] == "" {
-		return ""
+// egress names the EgressIP or the EgressService that a row without an owner type is from, "" for none.
+func egress(ids map[string]string) string {
+	switch {
+	case ids["name"] != "":
+		return ownerEgressIP + " " + ids["name"]
+	case ids["EgressSVC"] != "":
+		return "EgressService " + ids["EgressSVC"]
 	}
-	return "EgressIP " + ids["name"]
+	return ""
 }
 
 // underOwner returns the words of a row after the words of its owner, which may be "".
@@ -214,7 +217,7 @@ func policy(row ovsdb.Row) string {
 		text += " to " + strings.Join(slices.Compact(hops), ", ")
 	}
 	ids := row.Map("external_ids")
-	return underOwner(cmp.Or(owned(ids), egressIP(ids), ownedByKubeOVN(ids)), text)
+	return underOwner(cmp.Or(owned(ids), egress(ids), ownedByKubeOVN(ids)), text)
 }
 
 // loadBalancer names a load balancer, by its service if it has one.

@@ -55,10 +55,12 @@ func TestRulesAreInTheWordsOfTheUser(t *testing.T) {
 	acl("np.ns", "", "", "2000", "drop", "11")
 	c.Nbctl("lr-route-add", "r1", "198.51.100.0/24", "10.244.0.3", "--", "--policy=src-ip", "lr-route-add", "r1", "10.244.9.0/24", "10.244.0.3",
 		"--", "lr-policy-add", "r1", "200", "ip4.src == 10.244.0.9", "drop", "--", "lr-policy-add", "r1", "100", "ip4.src == 10.244.0.8", "reroute", "10.244.0.3",
+		"--", "lr-policy-add", "r1", "101", "ip4.src == 10.244.0.6", "reroute", "10.244.0.2",
 		"--", "lr-nat-add", "r1", "snat", "192.0.2.1", "10.244.0.0/24", "--", "lr-nat-add", "r1", "dnat_and_snat", "192.0.2.5", "10.244.0.3",
 		"--", "lr-nat-add", "r1", "snat", "192.0.2.7", "10.244.0.7",
 		"--", "qos-add", "worker-1", "to-lport", "998", "ip4.dst == 10.244.0.3", "dscp=26")
 	c.Nbctl("set", "Logical_Router_Policy", uuidOf(c, "Logical_Router_Policy", "priority=100"), "external_ids:name=egressip-1",
+		"--", "set", "Logical_Router_Policy", uuidOf(c, "Logical_Router_Policy", "priority=101"), "external_ids:EgressSVC=ns1/out",
 		"--", "set", "NAT", uuidOf(c, "NAT", "logical_ip=10.244.0.7"), "external_ids="+k8s("EgressIP", "egressip-1_ns1/web-0", ""))
 	c.Nbctl("--id=@lb", "create", "Load_Balancer", "name=Service_ns2/db_TCP_cluster", "protocol=tcp", `vips="10.96.3.4:5432"="10.244.0.3:5432"`,
 		`external_ids="k8s.ovn.org/kind"=Service,"k8s.ovn.org/owner"="ns2/db"`, "--", "add", "Logical_Switch", "worker-1", "load_balancer", "@lb",
@@ -100,6 +102,7 @@ func TestRulesAreInTheWordsOfTheUser(t *testing.T) {
 		"route for source 10.244.9.0/24 via 10.244.0.3 of router r1",
 		"policy route priority 200: ip4.src == 10.244.0.9, drop of router r1",
 		"EgressIP egressip-1 (policy route priority 100: ip4.src == 10.244.0.8, reroute to 10.244.0.3) of router r1",
+		"EgressService ns1/out (policy route priority 101: ip4.src == 10.244.0.6, reroute to 10.244.0.2) of router r1",
 		"snat 192.0.2.1 for 10.244.0.0/24 of router r1",
 		"floating ip 192.0.2.5 for 10.244.0.3 of router r1",
 		"EgressIP egressip-1 for ns1/web-0 (snat 192.0.2.7 for 10.244.0.7) of router r1",

@@ -14,6 +14,9 @@ import (
 // Process is a server that can be stopped, killed, and started again with the same
 // arguments.
 type Process struct {
+	// Restarts lets the process start again if it aborts, as a kubelet restarts a container.
+	Restarts bool
+
 	name   string
 	argv   []string
 	dir    string // its working directory
@@ -55,6 +58,9 @@ func (p *Process) Start() error {
 	go func(ended chan struct{}) {
 		command.Wait()
 		close(ended)
+		if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); p.Restarts && ok && status.Signal() == syscall.SIGABRT {
+			p.Start()
+		}
 	}(p.ended)
 	return nil
 }

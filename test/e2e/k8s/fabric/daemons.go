@@ -2,16 +2,44 @@ package fabric
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
+
+// daemon is a daemon that answers `appctl -t target`.
+type daemon struct{ name, appctl, target string }
 
 // StartDaemon starts a daemon of OVS or OVN, and waits until it answers `appctl -t target`.
 func (n *Node) StartDaemon(ctx context.Context, name, appctl, target string, argv ...string) error {
 	n.Daemons[name] = n.ProcessInRoot(name, argv...)
-	if err := n.Daemons[name].Start(); err != nil {
+	n.Daemons[name].Restarts = true // ovn-northd 26.03.1 may abort when networks come back (ods_assign_array_index)
+	n.order = append(n.order, daemon{name, appctl, target})
+	return n.start(ctx, n.order[len(n.order)-1])
+}
+
+func (n *Node) start(ctx context.Context, d daemon) error {
+	if err := n.Daemons[d.name].Start(); err != nil {
 		return err
 	}
-	return n.Daemons[name].Await(ctx, func() error { return n.Tool(ctx, appctl, "-t", target, "version") })
+	return n.Daemons[d.name].Await(ctx, func() error { return n.Tool(ctx, d.appctl, "-t", d.target, "version") })
+}
+
+// Restart kills all daemons of OVS and OVN, and starts them again with the databases that they had.
+func (n *Node) Restart(ctx context.Context) error {
+	for _, d := range slices.Backward(n.order) {
+		n.Daemons[d.name].Kill()
+	}
+	for _, d := range n.order {
+		if err := n.start(ctx, d); err != nil {
+			return err
+		}
+		if d.name == "ovs-vswitchd" { // its interfaces had ended with it
+			if err := n.address(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // startDatabase creates a database and starts its server.

@@ -20,6 +20,7 @@ type Node struct {
 	Daemons map[string]*cluster.Process
 
 	fabric *Fabric
+	order  []daemon // in which the daemons were started
 }
 
 // StartNode starts a node with Open vSwitch, which is in the fabric.
@@ -67,6 +68,11 @@ func (n *Node) mount(ctx context.Context) (err error) {
 		}
 	}
 	return n.Tool(ctx, "mkdir", "-p", "/run/openvswitch", "/run/ovn", "/var/lib/ovn", "/var/log/openvswitch", "/var/log/ovn", "/run/netns")
+}
+
+// Mount puts other programs at /mnt.
+func (n *Node) Mount(ctx context.Context, built string) error {
+	return n.run(ctx, "mount", "--bind", built, n.Root+"/mnt")
 }
 
 // run runs a command in the node's namespaces.
@@ -119,11 +125,26 @@ func (n *Node) connect(ctx context.Context) error {
 		{"nft", "add table inet originals; add chain inet originals received { type filter hook prerouting priority -400; }; add rule inet originals received iifname eth0 drop"},
 		{"ip", "link", "set", "eth0", "up"},
 		{"ovs-vsctl", "add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=netdev", "other-config:hwaddr=" + mac, "--", "br-set-external-id", bridge, "bridge-id", bridge, "--", "br-set-external-id", bridge, "bridge-uplink", "eth0", "--", "add-port", bridge, "eth0"},
-		{"ip", "link", "set", bridge, "up"},
-		{"ip", "address", "add", n.IPv4 + "/16", "dev", bridge},
-		{"ip", "address", "add", n.IPv6 + "/64", "dev", bridge, "nodad"},
-		{"ip", "route", "add", "default", "via", Outside4, "dev", bridge},
-		{"ip", "route", "add", "default", "via", Outside6, "dev", bridge},
+	} {
+		if err := n.Tool(ctx, argv...); err != nil {
+			return err
+		}
+	}
+	return n.address(ctx)
+}
+
+// address gives the node's addresses and routes to the bridge, whose interface ovs-vswitchd makes.
+func (n *Node) address(ctx context.Context) error {
+	bridge := n.fabric.options.Bridge
+	err := n.Daemons["ovs-vswitchd"].Await(ctx, func() error { return n.Tool(ctx, "ip", "link", "set", bridge, "up") })
+	if err != nil {
+		return err
+	}
+	for _, argv := range [][]string{
+		{"ip", "address", "replace", n.IPv4 + "/16", "dev", bridge},
+		{"ip", "address", "replace", n.IPv6 + "/64", "dev", bridge, "nodad"},
+		{"ip", "route", "replace", "default", "via", Outside4, "dev", bridge},
+		{"ip", "route", "replace", "default", "via", Outside6, "dev", bridge},
 	} {
 		if err := n.Tool(ctx, argv...); err != nil {
 			return err

@@ -60,6 +60,9 @@ func (d *Deployment) start(ctx context.Context) (err error) {
 	if err := d.define(ctx); err != nil {
 		return err
 	}
+	if err := d.Cluster.AddNamespace(ctx, namespace, nil); err != nil {
+		return err
+	}
 	if d.fabric, err = fabric.Start(ctx, fabric.Options{Cluster: d.Cluster, Root: d.options.Root, Built: d.options.Built, Bridge: "br-ex"}); err != nil {
 		return err
 	}
@@ -77,6 +80,18 @@ func (d *Deployment) start(ctx context.Context) (err error) {
 	if err := d.fabric.IP(ctx, "route", "add", BalancerIP+"/32", "via", d.Nodes[0].IPv4); err != nil {
 		return err
 	}
+	if err := d.startOvnkube(ctx); err != nil {
+		return err
+	}
+	var pods []cluster.Pod
+	for _, n := range d.Nodes {
+		pods = append(pods, n.pods()...)
+	}
+	return d.Cluster.AddPods(ctx, pods...)
+}
+
+// startOvnkube starts the manager and the nodes' controllers, and waits until each node's network is ready.
+func (d *Deployment) startOvnkube(ctx context.Context) error {
 	if err := d.startManager(); err != nil {
 		return err
 	}
@@ -85,17 +100,33 @@ func (d *Deployment) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	var pods []cluster.Pod
 	for _, n := range d.Nodes {
 		if err := n.awaitNetwork(ctx); err != nil {
 			return err
 		}
-		pods = append(pods, n.pods()...)
 	}
-	return d.Cluster.AddPods(ctx, pods...)
+	return nil
 }
 
-// define creates the custom resource definitions and the namespace of OVN-Kubernetes.
+// Upgrade replaces ovnkube by another release. Open vSwitch and OVN keep running, and so do the pods.
+func (d *Deployment) Upgrade(ctx context.Context, built string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	d.Manager.Kill()
+	d.options.Built = built
+	if err := d.define(ctx); err != nil {
+		return err
+	}
+	for _, n := range d.Nodes {
+		n.Ovnkube.Kill()
+		if err := n.Mount(ctx, built); err != nil {
+			return err
+		}
+	}
+	return d.startOvnkube(ctx)
+}
+
+// define creates or changes the custom resource definitions of OVN-Kubernetes.
 func (d *Deployment) define(ctx context.Context) error {
 	files, err := filepath.Glob(filepath.Join(d.options.Built, "crds/*.yaml"))
 	if err != nil {
@@ -110,14 +141,20 @@ func (d *Deployment) define(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	return d.Cluster.AddNamespace(ctx, namespace, nil)
+	return nil
+}
+
+// hasConnect reports whether the release of ovnkube joins networks.
+func (d *Deployment) hasConnect() bool {
+	_, err := os.Stat(filepath.Join(d.options.Built, "crds/k8s.ovn.org_clusternetworkconnects.yaml"))
+	return err == nil
 }
 
 // namespace is that of OVN-Kubernetes.
 const namespace = "ovn-kubernetes"
 
 // features are the flags of ovnkube that switch on what it has.
-func features() []string {
+func (d *Deployment) features() []string {
 	list := []string{
 		"--cluster-subnets=" + PodCIDRs, "--k8s-service-cidrs=" + ServiceCIDRs, "--gateway-mode=shared",
 		"--ovn-config-namespace=" + namespace, "--host-network-namespace=ovn-host-network", "--loglevel=4", "--metrics-bind-address=",
@@ -125,16 +162,19 @@ func features() []string {
 		"--gateway-v4-masquerade-subnet=169.254.0.0/17", "--gateway-v6-masquerade-subnet=fd69::/112",
 	}
 	for _, feature := range []string{
-		"interconnect", "multi-network", "network-segmentation", "network-connect", "multi-networkpolicy", "persistent-ips",
+		"interconnect", "multi-network", "network-segmentation", "multi-networkpolicy", "persistent-ips",
 		"egress-ip", "egress-firewall", "egress-qos", "egress-service", "multi-external-gateway", "admin-network-policy", "network-qos",
 	} {
 		list = append(list, "--enable-"+feature)
+	}
+	if d.hasConnect() {
+		list = append(list, "--enable-network-connect")
 	}
 	return list
 }
 
 func (d *Deployment) startManager() (err error) {
-	argv := append([]string{"/mnt/ovnkube", "--init-cluster-manager=manager", "--k8s-kubeconfig=" + d.kubeconfig}, features()...)
+	argv := append([]string{"/mnt/ovnkube", "--init-cluster-manager=manager", "--k8s-kubeconfig=" + d.kubeconfig}, d.features()...)
 	// The manager runs where the first node does, as in a cluster.
 	d.Manager = d.Nodes[0].ProcessInRoot("cluster-manager", argv...)
 	return d.Manager.Start()

@@ -27,6 +27,16 @@ func need(t *testing.T) {
 	lab.Need(t, "test-ovnkube", "ovnkube", "usr/sbin/nft")
 }
 
+// needOlder skips a test where an older release of OVN-Kubernetes can't run, and returns the folder of its
+// programs.
+func needOlder(t *testing.T) string {
+	t.Helper()
+	lab.Find(t, "test-ovnkube", "ovnkube-older", "usr/sbin/nft")
+	older := lab.Built
+	lab.Find(t, "test-ovnkube", "ovnkube", "usr/sbin/nft")
+	return older
+}
+
 // start starts the deployment, asks all questions with real packets, collects the nodes
 // and starts their replicas.
 func start() (err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/e2e/k8s/fabric"
@@ -60,13 +61,34 @@ func (n *Node) startOvnkube() error {
 	if n.written, err = n.Folder("ovnkube"); err != nil {
 		return err
 	}
+	if err := os.RemoveAll(n.configuration()); err != nil { // of an earlier ovnkube
+		return err
+	}
 	argv := append([]string{
 		"/mnt/ovnkube", "--init-ovnkube-controller=" + n.Name, "--init-node=" + n.Name, "--zone=" + n.Name, "--k8s-kubeconfig=" + n.deployment.kubeconfig, "--k8s-token=" + n.deployment.Cluster.Config.BearerToken,
 		"--gateway-interface=br-ex", "--gateway-nexthop=" + fabric.Outside4 + "," + fabric.Outside6, "--nodeport", "--mtu=1400", "--encap-ip=" + n.IPv4,
 		"--cni-conf-dir=" + n.written, "--disable-pkt-mtu-check",
-	}, features()...)
+	}, n.deployment.features()...)
 	n.Ovnkube = n.ProcessInRoot("ovnkube", argv...)
 	return n.Ovnkube.Start()
+}
+
+// configuration is the file of the network plugin's configuration that ovnkube writes.
+func (n *Node) configuration() string { return filepath.Join(n.written, "10-ovn-kubernetes.conf") }
+
+// Restart restarts the node as a reboot does, but for its pods, which go on: all daemons end, and start
+// again with the databases that they had.
+func (n *Node) Restart(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	n.Ovnkube.Kill()
+	if err := n.Node.Restart(ctx); err != nil {
+		return err
+	}
+	if err := n.startOvnkube(); err != nil {
+		return err
+	}
+	return n.awaitNetwork(ctx)
 }
 
 // awaitNetwork waits until ovnkube has written the configuration of its network plugin,
@@ -74,7 +96,7 @@ func (n *Node) startOvnkube() error {
 func (n *Node) awaitNetwork(ctx context.Context) error {
 	var text []byte
 	err := n.Ovnkube.Await(ctx, func() (err error) {
-		text, err = os.ReadFile(filepath.Join(n.written, "10-ovn-kubernetes.conf"))
+		text, err = os.ReadFile(n.configuration())
 		return err
 	})
 	if err != nil {

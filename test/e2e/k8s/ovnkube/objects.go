@@ -18,6 +18,9 @@ import (
 //go:embed testdata/networks.yaml
 var networks []byte
 
+//go:embed testdata/connect.yaml
+var connect []byte
+
 //go:embed testdata/objects.yaml
 var objects []byte
 
@@ -50,6 +53,11 @@ func (d *Deployment) AddObjects(ctx context.Context) ([]Pod, error) {
 	}
 	if err := d.awaitNetworks(ctx); err != nil {
 		return nil, err
+	}
+	if d.hasConnect() {
+		if err := d.Cluster.Apply(ctx, connect); err != nil {
+			return nil, err
+		}
 	}
 	if err := d.Cluster.Apply(ctx, objects); err != nil {
 		return nil, err

@@ -24,6 +24,9 @@ const (
 	root       = build + "/roots/sid"
 )
 
+// Limited is a user of the cluster without permissions.
+const Limited = "limited"
+
 // Lab is a cluster that all tests of a package share, and a collection of its nodes before any
 // test changes them.
 type Lab struct {
@@ -78,10 +81,18 @@ func (l *Lab) remove() (code int) {
 	return code
 }
 
-// Need skips a test where the rig can't run, and starts the deployment before the first one.
-// The files are in the root file system; network is the folder in build of the network's
-// programs, and make its target.
+// Need skips a test where the rig can't run, as Find does, and starts the deployment before the first one.
 func (l *Lab) Need(t *testing.T, make, network string, files ...string) {
+	t.Helper()
+	l.Find(t, make, network, files...)
+	if err := l.made(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Find finds the programs, and skips a test where the rig can't run. The files are in the root file
+// system; network is the folder in build of the network's programs, and make its target.
+func (l *Lab) Find(t *testing.T, make, network string, files ...string) {
 	t.Helper()
 	switch {
 	case os.Geteuid() != 0:
@@ -89,8 +100,7 @@ func (l *Lab) Need(t *testing.T, make, network string, files ...string) {
 	case l.Run == nil:
 		t.Skip(l.err)
 	}
-	l.Built = filepath.Join(build, network)
-	needed := []string{kubernetes, pause, ovsOffline, filepath.Join(l.Built, "version")}
+	needed := []string{kubernetes, pause, ovsOffline, filepath.Join(build, network, "version")}
 	for _, file := range files {
 		needed = append(needed, filepath.Join(root, file))
 	}
@@ -104,31 +114,36 @@ func (l *Lab) Need(t *testing.T, make, network string, files ...string) {
 			t.Skip(err)
 		}
 	}
-	if err := l.made(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Start starts the cluster without nodes, whose API server gets the flags, and finds the
-// programs.
-func (l *Lab) Start(flags ...string) error {
-	dir := filepath.Join(l.Dir, "rig")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	options := cluster.Options{Dir: dir, Cgroup: l.Cgroup(), Flags: flags, Jobs: true}
 	program := ""
-	for path, to := range map[string]*string{kubernetes: &options.Kubernetes, pause: &options.Pause, ovsOffline: &program, l.Built: &l.Built, root: &l.Root} {
+	for path, to := range map[string]*string{ovsOffline: &program, filepath.Join(build, network): &l.Built, root: &l.Root} {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		*to = absolute
 	}
 	l.Program = Program(program)
-	var err error
-	l.Cluster, err = cluster.Start(context.Background(), options)
+}
+
+// Start starts the cluster without nodes, whose API server gets the flags.
+func (l *Lab) Start(flags ...string) (err error) {
+	l.Cluster, err = l.StartCluster("rig", flags...)
 	return err
+}
+
+// StartCluster starts a cluster without nodes in a folder of the lab, which has to be stopped.
+func (l *Lab) StartCluster(folder string, flags ...string) (c *cluster.Cluster, err error) {
+	options := cluster.Options{Dir: filepath.Join(l.Dir, folder), Cgroup: l.Cgroup(), Flags: flags, Users: []string{Limited}, Jobs: true}
+	if options.Kubernetes, err = filepath.Abs(kubernetes); err != nil {
+		return nil, err
+	}
+	if options.Pause, err = filepath.Abs(pause); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(options.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	return cluster.Start(context.Background(), options)
 }
 
 // Collect collects the nodes and starts their replicas with the nodes' own release.
