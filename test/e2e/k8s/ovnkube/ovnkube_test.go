@@ -270,37 +270,6 @@ func history(t *testing.T, n *Node) rigtest.Result {
 	return lab.Program.Run("-w", workdir, "history", "nb", "--detail")
 }
 
-//go:embed testdata/permissions.yaml
-var permissions []byte
-
-// TestCollectWithFewPermissions collects one node as a user who may list the pods of OVN-Kubernetes's
-// namespace and run commands in them, and nothing else.
-func TestCollectWithFewPermissions(t *testing.T) {
-	need(t)
-	if err := lab.Cluster.Apply(t.Context(), permissions); err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig, err := lab.Cluster.Kubeconfig(rigtest.Limited, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(t.TempDir(), "node2")
-	var out struct {
-		Nodes []struct{ Name, Layout, Outcome string }
-	}
-	lab.Program.Run("-w", folder, "collect-k8s", "node2", "--kubeconfig", kubeconfig, "-o", "json").Read(t, &out)
-	if len(out.Nodes) != 1 || out.Nodes[0].Outcome != "whole" || out.Nodes[0].Name != "node2" {
-		t.Errorf("%+v", out)
-	}
-	if r := lab.Program.Run("-w", folder, "drift"); r.Code != 0 && r.Code != 3 {
-		t.Error(r)
-	}
-	r := lab.Program.Run("-w", filepath.Join(t.TempDir(), "all"), "collect-k8s", "--all", "--kubeconfig", kubeconfig)
-	if r.Code != 0 {
-		t.Errorf("all nodes, which the pods name: %v", r)
-	}
-}
-
 // TestNamesOfNetworks asks in the ways in which users name networks, and checks that the
 // addresses of the questions are the pods' own.
 func TestNamesOfNetworks(t *testing.T) {
