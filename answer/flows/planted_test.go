@@ -116,8 +116,18 @@ func TestIntegrationBridgeComesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		files.Write(t, wd.Database(workdir.OVS), files.Read(t, conf.Close()))
-		for _, bridge := range []string{"br-int", "br-own", "br-a"} {
-			files.Write(t, wd.DumpFile(bridge, workdir.Flows), " cookie=0x0, table=0, priority=1 actions=drop\n")
+		for table, bridge := range []string{"br-int", "br-own", "br-a"} {
+			files.Write(t, wd.DumpFile(bridge, workdir.Flows), fmt.Sprintf(" cookie=0x0, table=%d, priority=1 actions=drop\n", table))
+		}
+		counted := map[string]bool{}
+		for _, c := range count(t, []Source{{Dir: wd}}, ByTables, 0).Costs {
+			words := strings.Fields(c.Name)
+			counted[strings.Join(words[:min(3, len(words))], " ")] = true
+		}
+		for table, bridge := range []string{"br-int", "br-own", "br-a"} {
+			if want := fmt.Sprintf("%s table %d", bridge, table); !counted[want] {
+				t.Errorf("%s: nothing is counted for %s, but for %v", name, want, counted)
+			}
 		}
 		var order []string
 		for _, f := range list(t, wd, Query{}) {

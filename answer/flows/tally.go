@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -63,7 +64,9 @@ func openTallied(ctx context.Context, s Source) (node *Node, counts tallied, err
 	err = group.Wait()
 	counts.index = nil
 	if err == nil {
+		read := slices.Clone(node.Bridges)
 		err = node.useDatabases(ctx)
+		counts.reorder(read, node.Bridges)
 	}
 	if err != nil {
 		node.Close()
@@ -72,9 +75,25 @@ func openTallied(ctx context.Context, s Source) (node *Node, counts tallied, err
 	return node, counts, nil
 }
 
+// reorder gives each bridge the index that it has among the bridges after they were put in order,
+// in place of the one that it had when its flows were read.
+func (t *tallied) reorder(before, after []*Bridge) {
+	lost := make([]int, len(after))
+	to := make([]int, len(before))
+	for i, bridge := range before {
+		to[i] = slices.Index(after, bridge)
+		lost[to[i]] = t.lost[i]
+	}
+	t.lost = lost
+	for i := range t.counts {
+		key := t.counts[i].key
+		t.counts[i].key = newTallyKey(uint32(key.cookie()), key.table(), to[key.bridge()])
+	}
+}
+
 // mostBridges is the number of bridges whose flows are counted. A node with more has none of
 // OVN's among the last.
-const mostBridges = 256
+const mostBridges = 255
 
 // read counts the flows of a bridge.
 func (t *tallied) read(ctx context.Context, bridge *Bridge, at int) error {
