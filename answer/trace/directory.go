@@ -124,6 +124,21 @@ func (d directory) enclosed(branch follow.Branch) (found names.Enclosure, ok boo
 	return d.Enclosed(ip)
 }
 
+// idleService names the service to whose address a packet goes, as a text to append, if no load
+// balancer of OVN has the service; it returns "" for another packet.
+func (d directory) idleService(packet flow.Packet) string {
+	ip, err := netip.ParseAddr(destination(packet))
+	if err != nil {
+		return ""
+	}
+	for _, holder := range d.WithIP(ip) {
+		if holder.Kind == names.Service && holder.Balancer == "" {
+			return " but that of " + holder.Name + ", which no load balancer of OVN has"
+		}
+	}
+	return ""
+}
+
 // detachedNetwork describes the logical network of the address of a packet that arrives at the port
 // of a node, if the node has no route to that network; it returns "" for another packet.
 func (d directory) detachedNetwork(branch follow.Branch) string {

@@ -104,7 +104,8 @@ func (j *judge) doubt(hop *follow.Hop, branch follow.Branch) string {
 	if j.names.isOfRouter(hop.Node, branch.Packet, endpoint) {
 		return fmt.Sprintf("the packet arrives at %s (port %s) for %s, which is an address of the node: what its kernel does with the packet is not known", endpoint.Name, branch.Port.Name, destination(branch.Packet))
 	}
-	return fmt.Sprintf("the packet arrives at %s (port %s), and %s is not one of its addresses: whether it forwards the packet is not known", endpoint.Name, branch.Port.Name, destination(branch.Packet))
+	return fmt.Sprintf("the packet arrives at %s (port %s), and %s is not one of its addresses%s: whether it forwards the packet is not known",
+		endpoint.Name, branch.Port.Name, destination(branch.Packet), j.names.idleService(branch.Packet))
 }
 
 // isWire reports whether a packet left by a physical network on which collected nodes show what

@@ -73,3 +73,60 @@ func TestRouterForItself(t *testing.T) {
 		}
 	}
 }
+
+// TestDetachedNetworks asks whether nodes and machines outside have a route to an address: in the
+// networks of kube-ovn's VPCs other than the default one, they have none.
+func TestDetachedNetworks(t *testing.T) {
+	nb := ovndb.Create(t, ovs.NBSchema)
+	set := func(numbers ...int) any {
+		var all []any
+		for _, n := range numbers {
+			all = append(all, ovndb.UUID(id(n)))
+		}
+		return ovndb.Set(all...)
+	}
+	toRouter := func(port string) ovndb.Row {
+		return ovndb.Row{"name": "to-" + port, "type": "router", "options": ovndb.Map("router-port", port), "addresses": "router"}
+	}
+	router := func(name, network string) ovndb.Row {
+		return ovndb.Row{"name": name, "mac": "fa:16:3e:aa:00:01", "networks": network}
+	}
+	nb.Add(ovndb.Rows{
+		"Logical_Switch_Port": {
+			id(1): toRouter("blue-a"), id(2): toRouter("green-a"), id(3): toRouter("edge-a"), id(4): toRouter("edge-external"), id(5): toRouter("cluster-default"), id(6): toRouter("cluster-join"),
+			id(7): toRouter("open-a"), id(8): toRouter("open-external"),
+			id(9):  {"name": "localnet.external", "type": "localnet", "addresses": "unknown"},
+			id(10): port("node-node1", "00:00:00:aa:00:09 100.64.0.2", "vendor", "kube-ovn", "ls", "join"),
+			id(11): port("b1.blue", "00:00:00:aa:00:11 10.30.0.11", "vendor", "kube-ovn", "pod", "blue/b1"),
+		},
+		"Logical_Switch": {
+			id(21): {"name": "blue-a", "ports": set(1, 11)}, id(22): {"name": "green-a", "ports": set(2)}, id(23): {"name": "edge-a", "ports": set(3)},
+			id(24): {"name": "external", "ports": set(4, 8, 9)}, id(25): {"name": "ovn-default", "ports": set(5)}, id(26): {"name": "join", "ports": set(6, 10)}, id(27): {"name": "open-a", "ports": set(7)},
+		},
+		"Logical_Router_Port": {
+			id(31): router("blue-a", "10.30.0.1/24"), id(32): router("green-a", "10.32.0.1/24"), id(33): router("edge-a", "10.40.0.1/24"), id(34): router("edge-external", "172.19.0.10/24"),
+			id(35): router("cluster-default", "10.16.0.1/16"), id(36): router("cluster-join", "100.64.0.1/16"), id(37): router("open-a", "10.50.0.1/24"), id(38): router("open-external", "172.19.0.11/24"),
+			id(39): {"name": "blue-green", "mac": "fa:16:3e:aa:00:01", "networks": "169.254.100.1/30", "peer": "green-blue"},
+			id(40): {"name": "green-blue", "mac": "fa:16:3e:aa:00:02", "networks": "169.254.100.2/30", "peer": "blue-green"},
+		},
+		"Logical_Router": {
+			id(51): {"name": "blue", "ports": set(31, 39)}, id(52): {"name": "green", "ports": set(32, 40)}, id(53): {"name": "edge", "ports": set(33, 34), "nat": set(60)},
+			id(54): {"name": "ovn-cluster", "ports": set(35, 36)}, id(55): {"name": "open", "ports": set(37, 38)},
+		},
+		"NAT": {id(60): {"type": "snat", "external_ip": "172.19.0.50", "logical_ip": "10.40.0.0/24"}},
+	})
+	n := load(t, &ovn.Deployment{NB: open(t, nb.Close())})
+	for ip, want := range map[string]string{
+		"10.30.0.11":  "network blue-a (10.30.0.0/24)",  // a VPC
+		"10.32.0.7":   "network green-a (10.32.0.0/24)", // its peer
+		"10.40.0.2":   "network edge-a (10.40.0.0/24)",  // a VPC with a rule for all that leaves
+		"10.50.0.2":   "",                               // a VPC that outsiders may have a route to
+		"10.16.0.2":   "",                               // nodes are in the default VPC
+		"172.19.0.99": "",                               // the physical network itself
+		"192.0.2.1":   "",                               // no network
+	} {
+		if got := n.Detached(netip.MustParseAddr(ip)); got != want {
+			t.Errorf("%s: %q, want %q", ip, got, want)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package rules
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -86,15 +88,17 @@ func newKubeOVN(nb *file.Index) func() kubeOVN {
 func ownedByKubeOVN(ids map[string]string) string {
 	subnet, node := ids[idSubnet], ids[idNode]
 	policy := strings.Split(ids[idPolicy], "/")
+	admin, _, _ := strings.Cut(ids[idAdmin], "/") // of an address set with the direction after it
+	base, _, _ := strings.Cut(ids[idBase], "/")
 	switch {
 	case ids[idMember] == denyAll:
 		return "security groups: default deny"
 	case ids[idMember] != "":
 		return "security group " + ids[idMember]
-	case ids[idAdmin] != "":
-		return "AdminNetworkPolicy " + ids[idAdmin]
-	case ids[idBase] != "":
-		return "BaselineAdminNetworkPolicy " + ids[idBase]
+	case admin != "":
+		return "AdminNetworkPolicy " + admin
+	case base != "":
+		return "BaselineAdminNetworkPolicy " + base
 	case subnet != "" && node != "":
 		return fmt.Sprintf("subnet %s, pods on %s", subnet, node)
 	case node != "":
@@ -152,8 +156,12 @@ func setOfKubeOVN(name string, ids map[string]string) string {
 	}
 	words := strings.Split(name, ".")
 	if isOfPolicy := strings.Count(ids[idPolicy], "/") == 2; !isOfPolicy || len(words) < 4 {
-		if family := map[string]string{"v4": "IPv4", "v6": "IPv6"}[words[len(words)-1]]; family != "" {
-			owner += ", " + family
+		_, direction, _ := strings.Cut(cmp.Or(ids[idAdmin], ids[idBase]), "/")
+		family := map[string]string{"v4": "IPv4", "v6": "IPv6", "IPv4": "IPv4", "IPv6": "IPv6"}[words[len(words)-1]]
+		for _, detail := range []string{direction, family} {
+			if detail != "" {
+				owner += ", " + detail
+			}
 		}
 		return owner
 	}
@@ -270,21 +278,27 @@ func (k kubeOVN) serviceOf(row ovsdb.Row, match string) string {
 	for word := range strings.FieldsSeq(match) {
 		words[strings.Trim(word, "()")] = true
 	}
-	found := ""
+	atAddress, atPort := map[string]bool{}, map[string]bool{}
 	for vip := range row.Map("vips") {
 		address, port := cutVIP(vip)
 		service := k.services.Of(row.String("protocol"), vip)
-		if !words[address] || service == "" || found == service {
+		if service == "" || !words[address] {
 			continue
 		}
-		switch {
-		case found == "", words[port]:
-			found = service
-		default:
-			return ""
+		atAddress[service] = true
+		if words[port] {
+			atPort[service] = true
 		}
 	}
-	return found
+	return cmp.Or(only(atPort), only(atAddress))
+}
+
+// only returns the only element of a set, "" if it has none or several.
+func only(set map[string]bool) string {
+	if len(set) != 1 {
+		return ""
+	}
+	return slices.Collect(maps.Keys(set))[0]
 }
 
 // vpcOf returns the VPC whose services a load balancer has: vpc-NAME-PROTOCOL-load, with "-sess"

@@ -50,11 +50,13 @@ func kubeOVNRows() ovndb.Rows {
 			rowID(21): group("node.node1", 41, "node", "node1", "np", "node/node1"),
 			rowID(22): {"name": "shop.node2", "external_ids": ovndb.Map("node", "node2", "np", "shop/node2", "subnet", "shop", "vendor", "kube-ovn")},
 			rowID(23): {"name": "ovn.sg.web", "acls": ovndb.Set(ovndb.UUID(rowID(42)), ovndb.UUID(rowID(43)), ovndb.UUID(rowID(44))), "external_ids": ovndb.Map("sg", "web", "type", "security_group")},
+			rowID(30): group("default", 46, "banp", "default"),
 			rowID(24): group("ovn.sg.kubeovn_deny_all", 45, "sg", "kubeovn_deny_all", "type", "security_group"),
 		},
 		"Address_Set": {
 			rowID(26): {"name": "closed.front.egress.except.IPv4.0", "external_ids": ovndb.Map("np", "front/closed/egress")},
 			rowID(27): {"name": "nobody.green.ingress.allow.IPv6.all", "external_ids": ovndb.Map("np", "green/nobody/ingress")},
+			rowID(29): {"name": "no.guard.ingress.0.no.guard.IPv4", "external_ids": ovndb.Map("anp", "no-guard/ingress")},
 			rowID(28): {"name": "ovn.sg.web.associated.v4", "external_ids": ovndb.Map("sg", "web")},
 		},
 		"ACL": {
@@ -66,6 +68,7 @@ func kubeOVNRows() ovndb.Rows {
 			rowID(42): acl(2290, "from-lport", "inport == @ovn.sg.web && ip4 && ip4.dst == 0.0.0.0/0", "allow-related", "parent", "ovn.sg.web"),
 			rowID(43): acl(2004, "to-lport", "outport == @ovn.sg.web && ip4 && ip4.src == $ovn.sg.web.associated.v4", "allow-related", "parent", "ovn.sg.web"),
 			rowID(44): acl(2005, "from-lport", "inport == @ovn.sg.web && arp", "allow-related", "parent", "ovn.sg.web"),
+			rowID(46): acl(1800, "from-lport", "inport == @default && ip && ip4.dst == $default.egress.0.no.vault.IPv4", "drop", "parent", "default"),
 			rowID(45): acl(2003, "from-lport", "inport == @ovn.sg.kubeovn_deny_all && ip", "drop", "parent", "ovn.sg.kubeovn_deny_all"),
 		},
 		"Logical_Router_Policy": {
@@ -131,6 +134,9 @@ func TestWordsOfKubeOVN(t *testing.T) {
 		{"Address_Set", 26, "address set of NetworkPolicy front/closed, egress rule 0, IPv4, exceptions (closed.front.egress.except.IPv4.0)"},
 		{"Address_Set", 27, "address set of NetworkPolicy green/nobody, ingress, IPv6 (nobody.green.ingress.allow.IPv6.all)"},
 		{"Address_Set", 28, "address set of security group web, IPv4 (ovn.sg.web.associated.v4)"},
+		{"Address_Set", 29, "address set of AdminNetworkPolicy no-guard, ingress, IPv4 (no.guard.ingress.0.no.guard.IPv4)"},
+		{"Port_Group", 30, "port group of BaselineAdminNetworkPolicy default (default)"},
+		{"ACL", 46, "BaselineAdminNetworkPolicy default (ACL priority 1800, drop, tier 2)"},
 		{"ACL", 31, "private subnet vault (ACL priority 1000, drop, tier 2)"},
 		{"ACL", 33, "subnet shop (ACL priority 1010, drop, tier 2)"},
 		{"ACL", 40, "NetworkPolicy shop/db-for-front (ACL priority 2000, drop, tier 2)"},

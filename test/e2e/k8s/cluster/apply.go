@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -33,6 +35,24 @@ func (c *Cluster) Apply(ctx context.Context, text []byte) error {
 		})
 		if err = errors.Join(err, refused); err != nil {
 			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// ApplyFiles applies the files that a pattern matches.
+func (c *Cluster) ApplyFiles(ctx context.Context, pattern string) error {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := c.Apply(ctx, text); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ package kubeovn
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -63,7 +62,7 @@ func (d *Deployment) start(ctx context.Context) (err error) {
 	if d.kubeconfig, err = d.Cluster.Kubeconfig(cluster.Admin, ""); err != nil {
 		return err
 	}
-	if err := d.define(ctx); err != nil {
+	if err := d.Cluster.ApplyFiles(ctx, filepath.Join(d.options.Built, "crds/*.yaml")); err != nil {
 		return err
 	}
 	// The daemon takes the tunnels' addresses from the bridge br-phy where Open vSwitch forwards
@@ -97,19 +96,6 @@ func (d *Deployment) start(ctx context.Context) (err error) {
 	return d.Cluster.AddPods(ctx, append(pods, d.Nodes[0].central())...)
 }
 
-// define creates the custom resource definitions of kube-ovn.
-func (d *Deployment) define(ctx context.Context) error {
-	file := filepath.Join(d.options.Built, "crds/kube-ovn.yaml")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if err := d.Cluster.Apply(ctx, text); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
-}
-
 // startController starts kube-ovn-controller where the databases are.
 func (d *Deployment) startController() error {
 	n := d.Nodes[0]
@@ -117,7 +103,7 @@ func (d *Deployment) startController() error {
 	argv = append(argv, "/mnt/kube-ovn-controller", "--kubeconfig="+d.kubeconfig,
 		"--ovn-nb-addr="+d.database(northbound), "--ovn-sb-addr="+d.database(southbound),
 		"--default-cidr="+podCIDRs, "--default-gateway="+podGateways, "--node-switch-cidr="+joinCIDRs, "--service-cluster-ip-range="+serviceCIDRs,
-		"--default-exclude-ips=10.16.0.1", "--enable-metrics=false", "--log_file_max_size=0")
+		"--default-exclude-ips=10.16.0.1", "--enable-metrics=false", "--enable-anp")
 	d.Controller = n.ProcessInRoot("kube-ovn-controller", argv...)
 	return d.Controller.Start()
 }

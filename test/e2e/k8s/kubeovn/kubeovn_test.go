@@ -42,6 +42,8 @@ func TestFlowsAreInTheWordsOfKubeOVN(t *testing.T) {
 		"\nsubnet blue-a to VPC blue (port blue-a-blue)\n",
 		"\nVPC blue to VPC green (router port blue-green)\n",
 		"\nNetworkPolicy shop/db-for-front (ACL priority 2000, drop, tier 2)\n",
+		"\nAdminNetworkPolicy no-guard (ACL priority 28000, drop, tier 1)\n",
+		"\nBaselineAdminNetworkPolicy default (ACL priority 1800, drop, tier 3)\n",
 		"\nnode node1 and its pods (ACL priority 3000, allow-related, tier 2)\n",
 		"\nsubnet shop (ACL priority 1010, drop, tier 2)\n",
 		"\nprivate subnet vault (ACL priority 1000, drop, tier 2)\n",

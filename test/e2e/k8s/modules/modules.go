@@ -33,7 +33,11 @@ func once(folder, release string, build func(folder, release string) error) erro
 	if have, err := os.ReadFile(mark); err == nil && string(have) == release {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Join(folder, "crds"), 0o755); err != nil {
+	definitions := filepath.Join(folder, "crds")
+	if err := os.RemoveAll(definitions); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(definitions, 0o755); err != nil {
 		return err
 	}
 	if err := build(folder, release); err != nil {

@@ -128,20 +128,7 @@ func (d *Deployment) Upgrade(ctx context.Context, built string) error {
 
 // define creates or changes the custom resource definitions of OVN-Kubernetes.
 func (d *Deployment) define(ctx context.Context) error {
-	files, err := filepath.Glob(filepath.Join(d.options.Built, "crds/*.yaml"))
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if err := d.Cluster.Apply(ctx, text); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return nil
+	return d.Cluster.ApplyFiles(ctx, filepath.Join(d.options.Built, "crds/*.yaml"))
 }
 
 // hasConnect reports whether the release of ovnkube joins networks.

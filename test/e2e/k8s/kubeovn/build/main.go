@@ -16,11 +16,14 @@ import (
 	"ovs-offline/test/e2e/k8s/modules"
 )
 
-// The module, and where its chart has the definitions.
-const (
-	release     = "github.com/kubeovn/kube-ovn@v1.14.10"
-	definitions = "charts/kube-ovn/templates/kube-ovn-crd.yaml"
-)
+// release is the module's.
+const release = "github.com/kubeovn/kube-ovn@v1.14.10"
+
+// definitions are the module's files with its custom resource definitions, and with those of
+// AdminNetworkPolicies that it knows.
+func definitions() []string {
+	return []string{"charts/kube-ovn/templates/kube-ovn-crd.yaml", "yamls/adminnetworkpolicies-experimental.yaml", "yamls/baselineadminnetworkpolicies-experimental.yaml"}
+}
 
 func main() { modules.Main(release, build) }
 
@@ -34,12 +37,17 @@ func build(folder, release string) error {
 			return err
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(source, definitions))
-	if err != nil {
-		return err
+	for _, file := range definitions() {
+		text, err := os.ReadFile(filepath.Join(source, file))
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(text), "{{") {
+			return fmt.Errorf("%s: has instructions of a template", file)
+		}
+		if err := modules.Write(filepath.Join(folder, "crds", filepath.Base(file)), text); err != nil {
+			return err
+		}
 	}
-	if strings.Contains(string(text), "{{") {
-		return fmt.Errorf("%s: has instructions of a template", definitions)
-	}
-	return modules.Write(filepath.Join(folder, "crds", "kube-ovn.yaml"), text)
+	return nil
 }
