@@ -35,9 +35,9 @@ const denyAll = "kubeovn_deny_all"
 
 // kubeOVN has the networks of kube-ovn.
 type kubeOVN struct {
-	vpcs     map[string]string // the VPCs, by the UUIDs of the load balancers that only their routers have
-	isVPC    map[string]bool
+	isVPC    map[string]bool // by name
 	isSubnet map[string]bool
+	isDNAT   map[string]bool // the load balancers of OvnDnatRules, by UUID: those of routers
 	services services.Names
 }
 
@@ -45,7 +45,7 @@ type kubeOVN struct {
 func (k kubeOVN) has() bool { return len(k.isVPC) > 0 }
 
 func readKubeOVN(nb *file.Index) kubeOVN {
-	k := kubeOVN{map[string]string{}, map[string]bool{}, map[string]bool{}, nil}
+	k := kubeOVN{isVPC: map[string]bool{}, isSubnet: map[string]bool{}, isDNAT: map[string]bool{}}
 	for row, err := range nb.Rows("Logical_Router", "name", "external_ids", "load_balancer") {
 		if err != nil {
 			break // rows that can't be read keep their own names
@@ -55,7 +55,7 @@ func readKubeOVN(nb *file.Index) kubeOVN {
 		}
 		k.isVPC[row.String("name")] = true
 		for _, id := range row.UUIDs("load_balancer") {
-			k.vpcs[id] = row.String("name")
+			k.isDNAT[id] = true
 		}
 	}
 	if !k.has() {
@@ -213,11 +213,19 @@ func (n *Northbound) natOfKubeOVN(row ovsdb.Row, shared bool) string {
 	case kind != "dnat_and_snat":
 		return ""
 	}
-	if name, rest, ok := strings.Cut(row.String("logical_port"), "."); ok { // NAME.NAMESPACE, and the provider
-		namespace, _, _ := strings.Cut(rest, ".")
-		return fmt.Sprintf("%s, FIP for %s/%s (%s)", eip, namespace, name, logical)
+	if pod := n.podOf(row.String("logical_port")); pod != "" {
+		return fmt.Sprintf("%s, FIP for %s (%s)", eip, pod, logical)
 	}
 	return eip + ", FIP for " + logical
+}
+
+// podOf returns the name of the pod of a port, "" for another port.
+func (n *Northbound) podOf(port string) string {
+	row, ok, err := n.nb.Row("Logical_Switch_Port", n.owners()[port].UUID, "external_ids")
+	if port == "" || !ok || err != nil {
+		return ""
+	}
+	return ovn.PodName(port, row.Map("external_ids"))
 }
 
 // port names a port of kube-ovn that is of no pod, "" for another one. The name of a port between a
@@ -259,7 +267,7 @@ func (n *Northbound) balancerOfKubeOVN(row ovsdb.Row, rule Rule) string {
 		return ""
 	}
 	text := KindLoadBalancer + " " + name
-	if _, isRule := k.vpcs[row.UUID]; isRule {
+	if k.isDNAT[row.UUID] {
 		return underOwner("OvnDnatRule "+name, text)
 	}
 	if service := k.serviceOf(row, rule.Match); service != "" {
@@ -305,7 +313,7 @@ func only(set map[string]bool) string {
 // for those with session affinity; cluster-PROTOCOL-loadbalancer is that of the default VPC.
 func (k kubeOVN) vpcOf(balancer string) string {
 	if strings.HasPrefix(balancer, "cluster-") && strings.HasSuffix(balancer, "-loadbalancer") {
-		return cmp.Or(map[bool]string{true: defaultVPC}[k.isVPC[defaultVPC]], "default")
+		return defaultVPC
 	}
 	name, found := strings.CutSuffix(strings.TrimPrefix(balancer, "vpc-"), "-load")
 	name = strings.TrimSuffix(name, "-sess")

@@ -23,6 +23,7 @@ type Northbound struct {
 	gateway func() gateway
 	owners  func() map[string]Origin // of the bindings of ports: the rows of the ports, by their names
 	kubeOVN func() kubeOVN
+	acls    func() map[aclKey][]knownACL
 }
 
 func newNorthbound(nb *file.Index) *Northbound {
@@ -32,6 +33,7 @@ func newNorthbound(nb *file.Index) *Northbound {
 	n.gateway = sync.OnceValue(n.readGateway)
 	n.owners = sync.OnceValue(n.readOwners)
 	n.kubeOVN = newKubeOVN(nb)
+	n.acls = sync.OnceValue(n.readACLs)
 	return n
 }
 

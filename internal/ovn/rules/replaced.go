@@ -3,28 +3,52 @@ package rules
 import (
 	"fmt"
 	"strings"
-
-	"ovs-offline/internal/ovsdb"
 )
 
 // offset is what ovn-northd adds to the priority of an ACL (northd/northd.c, OVN_ACL_PRI_OFFSET).
 const offset = 1000
 
+// aclKey is what the logical flows of an ACL show of it, beside its match and its tier.
+type aclKey struct {
+	direction string
+	priority  int
+}
+
+// knownACL is an ACL as its logical flows show it.
+type knownACL struct {
+	uuid, match string
+	tier        int
+}
+
+func (n *Northbound) readACLs() map[aclKey][]knownACL {
+	acls := map[aclKey][]knownACL{}
+	for row, err := range n.nb.Rows("ACL", "direction", "priority", "match", "tier") {
+		if err != nil {
+			break // the ACLs that can't be read are for no flow
+		}
+		key := aclKey{row.String("direction"), number(row, "priority")}
+		acls[key] = append(acls[key], knownACL{row.UUID, row.String("match"), number(row, "tier")})
+	}
+	return acls
+}
+
 // replaced returns the ACL that a logical flow is for whose hint names no row: ovn-northd keeps the
 // logical flow, and its hint, when an ACL takes the place of an equal one. kube-ovn so replaces the
 // ACLs of a subnet. It returns the zero Cause if none, or several with other words, are for the flow.
 func (n *Northbound) replaced(rule Rule) (Cause, error) {
-	if !IsAbout(rule.Stage, "ACL") || rule.Priority <= offset {
+	if !IsAbout(rule.Stage, "ACL") {
 		return Cause{}, nil
 	}
-	own := n.aclsOf(rule)
-	found := Cause{}
-	for row, err := range n.nb.Rows("ACL") {
-		if err != nil {
-			return Cause{}, err
-		}
-		if !isFor(row, rule) || !own[row.UUID] && !strings.Contains(row.String("match"), "@") {
+	direction := map[string]string{"ingress": "from-lport", "egress": "to-lport"}[rule.Pipeline]
+	own, found := n.aclsOf(rule), Cause{}
+	for _, acl := range n.acls()[aclKey{direction, rule.Priority - offset}] {
+		// An ACL of a port group names it.
+		if !acl.isFor(rule) || !own[acl.uuid] && !strings.Contains(acl.match, "@") {
 			continue
+		}
+		row, ok, err := n.nb.Row("ACL", acl.uuid)
+		if err != nil || !ok {
+			return Cause{}, err
 		}
 		cause := n.explain("ACL", row, rule)
 		if found.Words != "" && found.Words != cause.Words {
@@ -35,24 +59,20 @@ func (n *Northbound) replaced(rule Rule) (Cause, error) {
 	return found, nil
 }
 
-// isFor reports whether a logical flow has the priority, the direction, the tier and the match of an
-// ACL. The tier is in the register reg8[30..31].
-func isFor(acl ovsdb.Row, rule Rule) bool {
-	direction := map[string]string{"ingress": "from-lport", "egress": "to-lport"}[rule.Pipeline]
-	if number(acl, "priority")+offset != rule.Priority || acl.String("direction") != direction {
+// isFor reports whether a logical flow has the match and the tier of the ACL. The tier is in the
+// register reg8[30..31].
+func (a knownACL) isFor(rule Rule) bool {
+	if a.tier > 0 && !strings.Contains(rule.Match, fmt.Sprintf("[30..31] == %d", a.tier)) {
 		return false
 	}
-	if tier := number(acl, "tier"); tier > 0 && !strings.Contains(rule.Match, fmt.Sprintf("[30..31] == %d", tier)) {
-		return false
-	}
-	return strings.HasSuffix(rule.Match, "("+acl.String("match")+")") || rule.Match == acl.String("match")
+	return strings.HasSuffix(rule.Match, "("+a.match+")") || rule.Match == a.match
 }
 
 // aclsOf returns the UUIDs of the ACLs that the switch of a logical flow has itself.
 func (n *Northbound) aclsOf(rule Rule) map[string]bool {
 	own := map[string]bool{}
 	row, ok, err := n.nb.Row("Logical_Switch", rule.Datapath.Northbound, "acls")
-	if rule.Datapath.Northbound == "" || !ok || err != nil {
+	if !ok || err != nil {
 		return own
 	}
 	for _, id := range row.UUIDs("acls") {

@@ -19,12 +19,12 @@ var lab struct {
 	truths     []truth.Truth
 }
 
-func TestMain(m *testing.M) { os.Exit(lab.Main(m, start)) }
+func TestMain(m *testing.M) { os.Exit(lab.Main(m, "kubeovn", start)) }
 
 // need skips a test where kube-ovn can't run, and starts it before the first one.
 func need(t *testing.T) {
 	t.Helper()
-	lab.Need(t, "test-kubeovn", "kubeovn", "usr/sbin/nft", "usr/sbin/ipset")
+	lab.Need(t, "usr/sbin/nft", "usr/sbin/ipset")
 }
 
 // start starts the deployment, asks all questions with real packets, collects the nodes

@@ -19,22 +19,20 @@ var lab struct {
 	truths     []truth.Truth
 }
 
-func TestMain(m *testing.M) { os.Exit(lab.Main(m, start)) }
+func TestMain(m *testing.M) { os.Exit(lab.Main(m, "ovnkube", start)) }
 
 // need skips a test where OVN-Kubernetes can't run, and starts it before the first one.
 func need(t *testing.T) {
 	t.Helper()
-	lab.Need(t, "test-ovnkube", "ovnkube", "usr/sbin/nft")
+	lab.Need(t, "usr/sbin/nft")
 }
 
 // needOlder skips a test where an older release of OVN-Kubernetes can't run, and returns the folder of its
 // programs.
 func needOlder(t *testing.T) string {
 	t.Helper()
-	lab.Find(t, "test-ovnkube", "ovnkube-older", "usr/sbin/nft")
-	older := lab.Built
-	lab.Find(t, "test-ovnkube", "ovnkube", "usr/sbin/nft")
-	return older
+	lab.Find(t, "usr/sbin/nft")
+	return lab.Other(t, "ovnkube-older")
 }
 
 // start starts the deployment, asks all questions with real packets, collects the nodes

@@ -37,15 +37,18 @@ type Lab struct {
 	Built   string // the folder of the network's programs
 	Nodes   string // the folder of the collected nodes, "" until they are
 
-	err  error // why there is no Run
-	end  func() int
-	made func() error // makes the deployment once
+	network string // "ovnkube" or "kubeovn"
+	err     error  // why there is no Run
+	end     func() int
+	made    func() error // makes the deployment once
 }
 
-// Main runs the tests of a package and ends the lab, also at a signal. Need calls start, once,
-// to start the deployment.
-func (l *Lab) Main(m *testing.M, start func() error) int {
+// Main runs the tests of a package and ends the lab, also at a signal. The network is the name of
+// the folder in build that has its programs, which `make test-NETWORK` fills. Need calls start,
+// once, to start the deployment.
+func (l *Lab) Main(m *testing.M, network string, start func() error) int {
 	machine.KeeperMain()
+	l.network = network
 	l.end = sync.OnceValue(l.remove)
 	l.made = sync.OnceValue(start)
 	if l.Run, l.err = machine.Begin(); l.err == nil {
@@ -82,17 +85,17 @@ func (l *Lab) remove() (code int) {
 }
 
 // Need skips a test where the rig can't run, as Find does, and starts the deployment before the first one.
-func (l *Lab) Need(t *testing.T, make, network string, files ...string) {
+func (l *Lab) Need(t *testing.T, files ...string) {
 	t.Helper()
-	l.Find(t, make, network, files...)
+	l.Find(t, files...)
 	if err := l.made(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // Find finds the programs, and skips a test where the rig can't run. The files are in the root file
-// system; network is the folder in build of the network's programs, and make its target.
-func (l *Lab) Find(t *testing.T, make, network string, files ...string) {
+// system.
+func (l *Lab) Find(t *testing.T, files ...string) {
 	t.Helper()
 	switch {
 	case os.Geteuid() != 0:
@@ -100,13 +103,13 @@ func (l *Lab) Find(t *testing.T, make, network string, files ...string) {
 	case l.Run == nil:
 		t.Skip(l.err)
 	}
-	needed := []string{kubernetes, pause, ovsOffline, filepath.Join(build, network, "version")}
+	needed := []string{kubernetes, pause, ovsOffline, filepath.Join(build, l.network, "version")}
 	for _, file := range files {
 		needed = append(needed, filepath.Join(root, file))
 	}
 	for _, file := range needed {
 		if _, err := os.Stat(file); err != nil {
-			t.Skipf("%v: `make %s` makes it", err, make)
+			t.Skipf("%v: `make test-%s` makes it; a root file system from before has to be removed first", err, l.network)
 		}
 	}
 	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr", "runc", "ip", "nsenter", "unshare", "chroot"} {
@@ -115,7 +118,7 @@ func (l *Lab) Find(t *testing.T, make, network string, files ...string) {
 		}
 	}
 	program := ""
-	for path, to := range map[string]*string{ovsOffline: &program, filepath.Join(build, network): &l.Built, root: &l.Root} {
+	for path, to := range map[string]*string{ovsOffline: &program, filepath.Join(build, l.network): &l.Built, root: &l.Root} {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
 			t.Fatal(err)
@@ -123,6 +126,20 @@ func (l *Lab) Find(t *testing.T, make, network string, files ...string) {
 		*to = absolute
 	}
 	l.Program = Program(program)
+}
+
+// Other returns the folder in build with another release of the network's programs, and skips a test without
+// them.
+func (l *Lab) Other(t *testing.T, folder string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(build, folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(path, "version")); err != nil {
+		t.Skipf("%v: `make test-%s` makes it", err, l.network)
+	}
+	return path
 }
 
 // Start starts the cluster without nodes, whose API server gets the flags.
