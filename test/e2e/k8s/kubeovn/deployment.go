@@ -13,7 +13,7 @@ import (
 	"ovs-offline/test/e2e/k8s/fabric"
 )
 
-// Networks of the cluster.
+// Networks and names of the cluster.
 const (
 	podCIDRs      = "10.16.0.0/16,fd00:10:16::/112"
 	podGateways   = "10.16.0.1,fd00:10:16::1"

@@ -15,7 +15,6 @@ var background = context.Background()
 var lab struct {
 	rigtest.Lab
 	deployment *Deployment
-	pods       []Pod
 	truths     []truth.Truth
 }
 
@@ -37,11 +36,11 @@ func start() (err error) {
 	if lab.deployment, err = Start(background, options); err != nil {
 		return err
 	}
-	pods, truths, servers, err := lab.deployment.Truths(background)
+	_, truths, servers, err := lab.deployment.Truths(background)
 	if err != nil {
 		return err
 	}
 	defer servers.Close()
-	lab.pods, lab.truths = pods, truths
+	lab.truths = truths
 	return lab.Collect()
 }

@@ -94,7 +94,7 @@ func (d *Deployment) toServices(ctx context.Context, pods []Pod) (list []truth.Q
 					if q.Tries = 8; family > 0 { // the answer may depend on the endpoint
 						q.Family = 6
 					}
-					q.Opened = s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP
+					q.Sticks = s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP
 					list = append(list, q)
 				}
 			}

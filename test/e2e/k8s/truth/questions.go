@@ -22,7 +22,7 @@ type Question struct {
 	Address netip.AddrPort  `json:"-"` // what the sender's program takes To for
 	Only    string          `json:"-"` // the one whose answer counts, "" for any
 	Tries   int             `json:"-"` // how often to ask, since the answer may depend on the endpoint; 0 for once
-	Opened  bool            `json:"-"` // ask once before: the first packet to a service with session affinity is lost
+	Sticks  bool            `json:"-"` // to a service with session affinity: it loses packets until it knows the client, and then has one endpoint
 }
 
 // Truth is what happened to the packets of a question.
@@ -56,11 +56,6 @@ func Find(ctx context.Context, questions []Question) ([]Truth, error) {
 // find returns the right verdict.
 func (q Question) find(ctx context.Context) (string, error) {
 	reached, tries := 0, max(1, q.Tries)
-	if q.Opened {
-		if _, err := Ask(ctx, q.Sender, q.Protocol, q.Address); err != nil {
-			return "", err
-		}
-	}
 	for range tries {
 		answer, err := Ask(ctx, q.Sender, q.Protocol, q.Address)
 		if err != nil {
@@ -68,6 +63,9 @@ func (q Question) find(ctx context.Context) (string, error) {
 		}
 		if answer != "" && (q.Only == "" || q.Only == answer || q.Protocol == "icmp") {
 			reached++
+		}
+		if q.Sticks && reached > 0 {
+			return "reachable", nil
 		}
 	}
 	switch reached {
