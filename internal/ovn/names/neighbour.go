@@ -198,12 +198,15 @@ func (n *Names) isOuter(endpoint Endpoint) bool {
 	return false
 }
 
-// Detached describes the logical network of an address to which neither nodes nor machines outside
+// Detached describes the logical network of an endpoint's address to which neither nodes nor machines outside
 // have a route: no node has a port in it, nor in a network that routers connect with it; and where
 // these lead to a physical network, a router translates the address in all packets that leave. It
 // returns "" for another address. The networks of VPCs of kube-ovn other than the default one are
 // such networks.
 func (n *Names) Detached(ip netip.Addr) string {
+	if len(n.WithIP(ip)) == 0 {
+		return ""
+	}
 	found := ""
 	for _, zone := range n.zones {
 		for _, ls := range zone.switches {
