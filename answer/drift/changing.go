@@ -25,6 +25,17 @@ func (n *recordedNode) installing() time.Duration {
 	return switched.Collected.Sub(databases) + lag
 }
 
+// young returns the flows that may be newer than the databases, by their lines in the recorded dump.
+func (n *recordedNode) young() map[int]bool {
+	young, installing := map[int]bool{}, n.installing()
+	for _, f := range n.state.Flows {
+		if f.Counted && f.Age < installing {
+			young[f.Line] = true
+		}
+	}
+	return young
+}
+
 // setChangingApart removes from a difference what may have been on its way, and returns it: the flows that
 // ovn-controller had just added and that do not follow from the collected databases, and all that differs of
 // the rows and the datapaths of these flows.
@@ -55,13 +66,7 @@ func (c *comparison) setChangingApart(diff *flowdiff.Diff) (changing []flowdiff.
 // justAdded returns the flows that ovn-controller added when the node was collected, or seconds before it, by
 // their lines in the recorded dump.
 func (c *comparison) justAdded(differing []flowdiff.Change) (map[int]flowdiff.Change, error) {
-	young, installing := map[int]bool{}, c.node.installing()
-	for _, f := range c.node.state.Flows {
-		if f.Counted && f.Age < installing {
-			young[f.Line] = true
-		}
-	}
-	added := map[int]flowdiff.Change{}
+	young, added := c.node.young(), map[int]flowdiff.Change{}
 	for _, change := range differing {
 		if change.Kind != flowdiff.KindFlow || !young[change.LineA] {
 			continue

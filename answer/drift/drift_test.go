@@ -157,6 +157,30 @@ func TestWhatIsOnItsWayIsNoDrift(t *testing.T) {
 	}
 }
 
+// TestMACAddressJustLearned adds the flow of a MAC address that OVN learned after the databases were copied. It
+// says nothing about what else differs.
+func TestMACAddressJustLearned(t *testing.T) {
+	need(t, "23.03")
+	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
+	path := wd.DumpFile("br-int", workdir.Flows)
+	original, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const learned = " cookie=0xdead0002, duration=0.4s, table=66, n_packets=0, n_bytes=0, priority=100,reg0=0xac120063,reg15=0x2,metadata=0x2 actions=set_field:02:42:ac:12:00:63->eth_dst,set_field:0x40/0x40->reg10"
+	dump := planted["removed SNAT"].apply(t, plant{new: learned}.apply(t, string(original)))
+	if err := os.WriteFile(path, []byte(dump), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := check(t, wd, Options{})
+	isLearned := func(l LeftOut) bool {
+		return strings.HasPrefix(l.Why, "of MAC addresses that OVN learned") && l.Flows == 1
+	}
+	if r.Verdict != Found || len(r.Changing) > 0 || len(lists(r)) != 1 || lists(r)[0] != planted["removed SNAT"].want || !slices.ContainsFunc(r.LeftOut, isLearned) {
+		t.Errorf("%s, %q, on its way: %+v, left out: %v", r.Verdict, lists(r), r.Changing, r.LeftOut)
+	}
+}
+
 // check plants the change, compares, and takes it back.
 func (p plant) check(t *testing.T, wd *workdir.Dir) {
 	t.Helper()

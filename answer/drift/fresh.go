@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ovs-offline/answer/flowdiff"
+	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/workdir"
 )
 
@@ -19,20 +20,21 @@ const freshness = 10 * time.Second
 // collected, by the timestamps of the rows, which OVN 22.09 and later write.
 func (c *comparison) leaveOutFresh(diff *flowdiff.Diff) error {
 	fresh, err := c.freshBindings()
-	if err != nil || len(fresh) == 0 {
+	if err != nil {
 		return err
 	}
-	left := 0
+	left, young := 0, c.node.young()
 	isFresh := func(change flowdiff.Change) bool {
 		if change.Kind != flowdiff.KindFlow {
 			return false
 		}
 		cause, _, err := c.computedNames.CauseOf(change.Text())
-		if err != nil || cause.Row != macBinding || !fresh[cause.UUID] {
-			return false
+		isFresh := err == nil && (cause.Row == macBinding && fresh[cause.UUID] ||
+			cause.Stale && rules.HasNeighbours(cause.Stage) && young[change.LineA]) // its row is newer than the database
+		if isFresh {
+			left++
 		}
-		left++
-		return true
+		return isFresh
 	}
 	for _, list := range []*[]flowdiff.Change{&diff.OnlyA, &diff.OnlyB, &diff.Changed} {
 		*list = slices.DeleteFunc(*list, isFresh)

@@ -211,6 +211,17 @@ func (l Layout) IsLogical(table int) bool {
 	return pipeline != ""
 }
 
+// The tables with a flow for each MAC binding.
+const (
+	neighbours     = "MAC addresses of neighbours"
+	usedNeighbours = "use of MAC bindings"
+)
+
+// HasNeighbours reports whether a stage has flows for the MAC addresses that routers have learned.
+func HasNeighbours(stage string) bool {
+	return strings.HasPrefix(stage, neighbours) || stage == usedNeighbours
+}
+
 // physical names a table that belongs to no pipeline.
 func (l Layout) physical(table int) string {
 	if pipeline, logical := l.logical(table); pipeline != "" {
@@ -222,10 +233,10 @@ func (l Layout) physical(table int) string {
 			known.vtep: "output: to VTEPs", known.local: "output: to this chassis", known.loopback: "output: loopback check",
 			known.save: "output: save the input port", known.physical: "output: from logical to physical"}
 		// The tables that logical actions look up follow in the same order in all releases.
-		for i, name := range []string{"MAC addresses of neighbours", "MAC addresses of neighbours, lookup", "load balancer: hairpin",
+		for i, name := range []string{neighbours, neighbours + ", lookup", "load balancer: hairpin",
 			"load balancer: hairpin reply", "load balancer: hairpin SNAT", "FDB", "FDB, lookup", "port security of the input port",
 			"port security of the input port, ARP and ND", "port security of the output port", "ECMP next hops: MAC addresses", "ECMP next hops",
-			"load balancer: affinity", "use of MAC bindings", "conntrack: zone", "conntrack: original IPv4 destination",
+			"load balancer: affinity", usedNeighbours, "conntrack: zone", "conntrack: original IPv4 destination",
 			"conntrack: original IPv6 destination", "conntrack: original destination port", "output: flood to remote chassis", "conntrack: state",
 			"conntrack: original protocol", "FDB of remote chassis", "FDB of remote chassis, learning", "EVPN: ARP lookup"} {
 			names[known.physical+1+i] = name

@@ -5,6 +5,7 @@ package kubeovn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -111,4 +112,24 @@ func (d *Deployment) startController() error {
 // database returns where the server of a database is.
 func (d *Deployment) database(port int) string {
 	return fmt.Sprintf("tcp:%s:%d", d.Nodes[0].IPv4, port)
+}
+
+// awaitNeighbours waits until the routers have learned no MAC address for two seconds.
+func (d *Deployment) awaitNeighbours(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	last, since := "", time.Now()
+	return d.Controller.Await(ctx, func() error {
+		list, err := d.Nodes[0].Output(ctx, "ovn-sbctl", "--bare", "--columns=_uuid", "list", "MAC_Binding")
+		if err != nil {
+			return err
+		}
+		if list != last {
+			last, since = list, time.Now()
+		}
+		if time.Since(since) < 2*time.Second {
+			return errors.New("routers learn MAC addresses")
+		}
+		return nil
+	})
 }

@@ -42,5 +42,8 @@ func start() (err error) {
 	}
 	defer servers.Close()
 	lab.truths = truths
+	if err := lab.deployment.awaitNeighbours(background); err != nil {
+		return err
+	}
 	return lab.Collect()
 }

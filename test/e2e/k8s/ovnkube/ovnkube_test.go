@@ -78,7 +78,7 @@ func TestEveryFlowHasAName(t *testing.T) {
 // need the same flow, and with planted faults.
 func TestDriftOfRealNodes(t *testing.T) {
 	need(t)
-	if r := lab.Program.Run("-w", lab.Nodes, "drift"); r.Code != 0 {
+	if r := lab.Program.Run("-w", lab.Nodes, "drift", "--detail"); r.Code != 0 {
 		t.Errorf("as they are: %v", r)
 	}
 	const service = `
@@ -100,7 +100,7 @@ spec: {type: NodePort, externalTrafficPolicy: Local, selector: {app: web}, ports
 		return err
 	})
 	folder := collected(t, lab.Cluster, lab.deployment)
-	if r := lab.Program.Run("-w", folder, "drift"); r.Code != 0 {
+	if r := lab.Program.Run("-w", folder, "drift", "--detail"); r.Code != 0 {
 		t.Errorf("with a service with externalTrafficPolicy Local: %v", r)
 	}
 	plant(t, n)
@@ -112,9 +112,21 @@ spec: {type: NodePort, externalTrafficPolicy: Local, selector: {app: web}, ports
 	if r.Code != 4 || !strings.Contains(r.Out, "NetworkPolicy shop/db-for-front") {
 		t.Errorf("a flow of a policy was deleted: %v", r)
 	}
-	if err := n.Tool(t.Context(), "ovn-appctl", "-t", "ovn-controller", "inc-engine/recompute"); err != nil {
+	restartController(t, n)
+	if r := lab.Program.Run("-w", collected(t, lab.Cluster, lab.deployment), "drift", "--detail"); r.Code != 0 {
+		t.Errorf("after a restart of ovn-controller: %v", r)
+	}
+}
+
+// restartController restarts the ovn-controller of a node, which installs all its flows again.
+func restartController(t *testing.T, n *Node) {
+	t.Helper()
+	controller := n.Daemons["ovn-controller"]
+	controller.Kill()
+	if err := controller.Start(); err != nil {
 		t.Fatal(err)
 	}
+	await(t, func() error { return n.Tool(t.Context(), "ovn-appctl", "-t", "ovn-controller", "version") })
 }
 
 // TestDriftWhileANetworkIsMade collects the nodes again and again while a user-defined network with a pod on
@@ -139,7 +151,7 @@ func TestDriftWhileANetworkIsMade(t *testing.T) {
 		}
 	}
 	t.Logf("exit codes: %v", count)
-	if r := lab.Program.Run("-w", collected(t, lab.Cluster, lab.deployment), "drift"); r.Code != 0 {
+	if r := lab.Program.Run("-w", collected(t, lab.Cluster, lab.deployment), "drift", "--detail"); r.Code != 0 {
 		t.Errorf("when the network is made: %v", r)
 	}
 }
@@ -186,18 +198,12 @@ func await(t *testing.T, check func() error) {
 func TestRestartOfAControllerChangesNoObject(t *testing.T) {
 	need(t)
 	before := collected(t, lab.Cluster, lab.deployment)
-	n := lab.deployment.Nodes[0]
-	controller := n.Daemons["ovn-controller"]
-	controller.Kill()
-	if err := controller.Start(); err != nil {
-		t.Fatal(err)
-	}
-	await(t, func() error { return n.Tool(t.Context(), "ovn-appctl", "-t", "ovn-controller", "version") })
+	restartController(t, lab.deployment.Nodes[0])
 	after := collected(t, lab.Cluster, lab.deployment)
 	for _, f := range objectFindings(t, before, after) {
 		t.Errorf("%s: %s", f.Change, f.Name)
 	}
-	if r := lab.Program.Run("-w", after, "drift"); r.Code != 0 {
+	if r := lab.Program.Run("-w", after, "drift", "--detail"); r.Code != 0 {
 		t.Error(r)
 	}
 }

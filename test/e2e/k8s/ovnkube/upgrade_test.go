@@ -95,7 +95,7 @@ func collected(t *testing.T, c *cluster.Cluster, d *Deployment) (folder string) 
 	t.Helper()
 	settle(t, d)
 	folder = filepath.Join(t.TempDir(), "nodes")
-	if r := lab.Program.Collect(c, folder); r.Code != 0 {
+	if r := lab.Program.CollectAtRest(c, folder); r.Code != 0 {
 		t.Fatal(r)
 	}
 	return folder

@@ -169,7 +169,7 @@ func (l *Lab) Collect() error {
 		return r
 	}
 	nodes := filepath.Join(l.Dir, "nodes")
-	if r := l.Program.Collect(l.Cluster, nodes); r.Code != 0 {
+	if r := l.Program.CollectAtRest(l.Cluster, nodes); r.Code != 0 {
 		return r
 	}
 	l.Nodes = nodes

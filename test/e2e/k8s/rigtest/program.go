@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"testing"
 
@@ -47,6 +48,21 @@ func (p Program) Collect(c *cluster.Cluster, folder string) Result {
 		return Result{Code: 1, Complaints: err.Error()}
 	}
 	return p.Run("-w", folder, "collect-k8s", "--all", "--kubeconfig", kubeconfig)
+}
+
+// CollectAtRest collects all nodes of a cluster into a folder, and again as long as drift is undetermined
+// because flows were on their way.
+func (p Program) CollectAtRest(c *cluster.Cluster, folder string) (r Result) {
+	const undetermined = 3
+	for range 5 {
+		if err := os.RemoveAll(folder); err != nil {
+			return Result{Code: 1, Complaints: err.Error()}
+		}
+		if r = p.Collect(c, folder); r.Code != 0 || p.Run("-w", folder, "drift").Code != undetermined {
+			break
+		}
+	}
+	return r
 }
 
 // Read reads the JSON that a run of the program printed, whose exit code is one of those or 0.

@@ -35,7 +35,7 @@ type Truth struct {
 func Find(ctx context.Context, questions []Question) ([]Truth, error) {
 	truths, errs := make([]Truth, len(questions)), make([]error, len(questions))
 	var all sync.WaitGroup
-	slots := make(chan struct{}, 32)
+	slots := make(chan struct{}, 64)
 	for i, q := range questions {
 		all.Go(func() {
 			slots <- struct{}{}
@@ -53,10 +53,11 @@ func Find(ctx context.Context, questions []Question) ([]Truth, error) {
 	return truths, nil
 }
 
-// find returns the right verdict.
+// find returns the right verdict. Packets may be lost while routers ask for MAC addresses, so who is not
+// answered at once asks again.
 func (q Question) find(ctx context.Context) (string, error) {
 	reached, tries := 0, max(1, q.Tries)
-	for range tries {
+	for range max(2, tries) {
 		answer, err := Ask(ctx, q.Sender, q.Protocol, q.Address)
 		if err != nil {
 			return "", err
@@ -64,7 +65,7 @@ func (q Question) find(ctx context.Context) (string, error) {
 		if answer != "" && (q.Only == "" || q.Only == answer || q.Protocol == "icmp") {
 			reached++
 		}
-		if q.Sticks && reached > 0 {
+		if reached > 0 && (q.Sticks || tries == 1) {
 			return "reachable", nil
 		}
 	}
