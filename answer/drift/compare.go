@@ -17,6 +17,12 @@ import (
 // compare compares the recorded state with the computed one.
 func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, computed flowdiff.State) (err error) {
 	node, report := c.node, c.report
+	first := flowdiff.Compare(node.state, computed)
+	if first.OnlyA, _ = withoutLearned(node.bridge, first.OnlyA, node.state, computed); !first.Equal() {
+		if computed, err = c.atRest(ctx, scratch, computed); err != nil {
+			return err
+		}
+	}
 	if c.recordedNames, err = flowdiff.NewNames(c.nb, c.sb, node.state.Flows); err != nil {
 		return err
 	}
@@ -55,6 +61,25 @@ func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, comp
 		}
 	}
 	return c.report.fill(c, diff, either, changing)
+}
+
+// mostDumps bounds how often a state is read until it no longer changes.
+const mostDumps = 5
+
+// atRest returns the computed state as it was read twice in a row: flows, groups and meters are
+// read one after the other, and ovn-controller may give the meters of flows other numbers in between.
+func (c *comparison) atRest(ctx context.Context, scratch *scratch.Scratch, computed flowdiff.State) (flowdiff.State, error) {
+	for range mostDumps {
+		again, err := c.computed(ctx, scratch)
+		if err != nil {
+			return computed, err
+		}
+		diff := flowdiff.Compare(computed, again)
+		if computed = again; diff.Equal() {
+			break
+		}
+	}
+	return computed, nil
 }
 
 // fill names the differences.
@@ -161,12 +186,18 @@ func withoutIdleZones(actions string) string {
 
 // withoutUncollected leaves out of the computed state what was not recorded.
 func (c *comparison) withoutUncollected(computed *flowdiff.State) {
-	for dump, entries := range map[workdir.Dump]func(){
-		workdir.Groups: func() { computed.Groups = nil },
-		workdir.Meters: func() { computed.Meters = nil },
-	} {
+	if slices.Contains(c.node.lacks, string(workdir.Groups)) {
+		computed.Groups = nil
+	}
+	if slices.Contains(c.node.lacks, string(workdir.Meters)) {
+		computed.Meters = nil
+	}
+}
+
+// remarkUncollected remarks that groups or meters are not compared.
+func (c *comparison) remarkUncollected() {
+	for _, dump := range []workdir.Dump{workdir.Groups, workdir.Meters} {
 		if slices.Contains(c.node.lacks, string(dump)) {
-			entries()
 			c.report.Remarks = append(c.report.Remarks, fmt.Sprintf("the %s of %s were not collected, and are not compared", dump, c.node.bridge))
 		}
 	}

@@ -230,6 +230,7 @@ func (c *comparison) flows(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			c.remarkUncollected()
 			c.options.progress("comparing")
 			return c.compare(ctx, running, computed)
 		})
