@@ -15,8 +15,7 @@ import (
 // whole network.
 const lag = 3 * time.Second
 
-// installing returns the age of a flow up to which it may be newer than the databases that were collected
-// with it.
+// installing returns the age up to which a recorded flow may be newer than the collected databases.
 func (n *recordedNode) installing() time.Duration {
 	databases, switched := n.manifest.DatabasesRecorded(workdir.OVS, workdir.SB), n.manifest.Collection(workdir.OVS)
 	if databases.IsZero() || switched == nil || switched.Collected.Before(databases) {
@@ -36,9 +35,9 @@ func (n *recordedNode) young() map[int]bool {
 	return young
 }
 
-// setChangingApart removes from a difference what may have been on its way, and returns it: the flows that
-// ovn-controller had just added and that do not follow from the collected databases, and all that differs of
-// the rows and the datapaths of these flows.
+// setChangingApart removes from a difference what may have been on its way, and returns it. That is each flow
+// that ovn-controller had just added and that does not follow from the collected databases, and whatever else
+// differs of its row or its datapath.
 func (c *comparison) setChangingApart(diff *flowdiff.Diff) (changing []flowdiff.Change, err error) {
 	added, err := c.justAdded(slices.Concat(diff.OnlyA, diff.Changed))
 	if err != nil {
@@ -93,7 +92,7 @@ func flowOf(change flowdiff.Change) openflow.Flow {
 func cookieOf(change flowdiff.Change) uint64 { return flowOf(change).Key().Cookie }
 
 // datapathKey returns the tunnel key of the logical datapath of a flow, or of the flow that uses a group or
-// a meter; 0 if it is for none or for all. The flow for the packets from an interface sets the key.
+// a meter; 0 if it is for none or for all. A flow for packets from an interface does not match the key, but sets it.
 func datapathKey(change flowdiff.Change) (key uint64) {
 	flow := flowOf(change)
 	if key = flow.Key().Number("metadata"); key != 0 {

@@ -14,6 +14,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
@@ -123,16 +124,30 @@ func TestPlantedDriftIsNamed(t *testing.T) {
 	}
 }
 
+// worker is the node of a capture, whose recorded flows tests change.
+type worker struct {
+	wd    *workdir.Dir
+	flows string // the recorded dump
+}
+
+func openWorker(t *testing.T) worker {
+	t.Helper()
+	need(t, "23.03")
+	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
+	return worker{wd, files.Read(t, wd.DumpFile("br-int", workdir.Flows))}
+}
+
+// with returns the drift of the worker with other recorded flows.
+func (w worker) with(t *testing.T, flows string) *Report {
+	t.Helper()
+	files.Write(t, w.wd.DumpFile("br-int", workdir.Flows), flows)
+	return check(t, w.wd, Options{})
+}
+
 // TestWhatIsOnItsWayIsNoDrift adds a flow of a row that the databases do not have: as it is seconds old,
 // what differs in its datapath may be newer than the databases. What differs elsewhere is drift.
 func TestWhatIsOnItsWayIsNoDrift(t *testing.T) {
-	need(t, "23.03")
-	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
-	path := wd.DumpFile("br-int", workdir.Flows)
-	original, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	worker := openWorker(t)
 	const added = " cookie=0xdead0001, duration=%s, table=46, n_packets=7, n_bytes=98, priority=2010,tcp,reg0=0x100/0x100,metadata=0x3,tp_dst=443 actions=resubmit(,47)"
 	for _, c := range []struct {
 		age, elsewhere     string
@@ -141,16 +156,13 @@ func TestWhatIsOnItsWayIsNoDrift(t *testing.T) {
 	}{
 		{"0.7s", "", Undetermined, 0, 4}, {"0.7s", "removed SNAT", Found, 1, 4}, {"9s", "", Found, 4, 0},
 	} {
-		dump := plant{new: fmt.Sprintf(added, c.age)}.apply(t, string(original))
+		dump := plant{new: fmt.Sprintf(added, c.age)}.apply(t, worker.flows)
 		for _, what := range []string{"removed pod's port", "removed input", "altered output", c.elsewhere} {
 			if what != "" {
 				dump = planted[what].apply(t, dump)
 			}
 		}
-		if err := os.WriteFile(path, []byte(dump), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		r := check(t, wd, Options{})
+		r := worker.with(t, dump)
 		if r.Verdict != c.verdict || len(lists(r)) != c.differing || len(r.Changing) != c.waiting {
 			t.Errorf("%+v: %s, %q, on their way: %+v", c, r.Verdict, lists(r), r.Changing)
 		}
@@ -160,19 +172,9 @@ func TestWhatIsOnItsWayIsNoDrift(t *testing.T) {
 // TestMACAddressJustLearned adds the flow of a MAC address that OVN learned after the databases were copied. It
 // says nothing about what else differs.
 func TestMACAddressJustLearned(t *testing.T) {
-	need(t, "23.03")
-	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
-	path := wd.DumpFile("br-int", workdir.Flows)
-	original, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	worker := openWorker(t)
 	const learned = " cookie=0xdead0002, duration=0.4s, table=66, n_packets=0, n_bytes=0, priority=100,reg0=0xac120063,reg15=0x2,metadata=0x2 actions=set_field:02:42:ac:12:00:63->eth_dst,set_field:0x40/0x40->reg10"
-	dump := planted["removed SNAT"].apply(t, plant{new: learned}.apply(t, string(original)))
-	if err := os.WriteFile(path, []byte(dump), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := check(t, wd, Options{})
+	r := worker.with(t, planted["removed SNAT"].apply(t, plant{new: learned}.apply(t, worker.flows)))
 	isLearned := func(l LeftOut) bool {
 		return strings.HasPrefix(l.Why, "of MAC addresses that OVN learned") && l.Flows == 1
 	}
@@ -246,26 +248,15 @@ func (p plant) apply(t *testing.T, dump string) string {
 
 // TestAllPlantedDriftTogether plants all changes of flows that are removed or added.
 func TestAllPlantedDriftTogether(t *testing.T) {
-	need(t, "23.03")
-	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
-	path := wd.DumpFile("br-int", workdir.Flows)
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dump := string(raw)
-	changes := 0
+	worker := openWorker(t)
+	dump, changes := worker.flows, 0
 	for _, p := range planted {
 		if p.dump == workdir.Flows && (p.old == "") {
 			dump = p.apply(t, dump)
 			changes++
 		}
 	}
-	if err := os.WriteFile(path, []byte(dump), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := check(t, wd, Options{})
-	entries := 0
+	r, entries := worker.with(t, dump), 0
 	for _, d := range slices.Concat(r.Missing, r.Extra) {
 		entries += d.Count
 	}

@@ -23,7 +23,8 @@ func (r *Report) Print(page *show.Page, prefix string, entries bool) {
 	}
 	list("on its way", r.Changing)
 	if r.Verdict == Found {
-		page.Printf("  next: on the node, ovn-appctl -t ovn-controller inc-engine/recompute (before OVN 21.03: recompute) computes all flows again:\n    what it corrects was lost when ovn-controller computed changes only; what it does not was changed in Open vSwitch itself:\n    a restart of ovn-controller installs all flows again\n")
+		page.Printf("  next: on the node, ovn-appctl -t ovn-controller inc-engine/recompute (before OVN 21.03: recompute) computes all flows again:\n    what it corrects was lost when ovn-controller computed changes only\n")
+		page.Printf("  what stays after that was changed in Open vSwitch itself: a restart of ovn-controller installs all flows again\n")
 		page.Printf("  or collect the node again: what changes while it is collected may look like drift, too\n")
 	}
 	for _, l := range r.LeftOut {

@@ -92,8 +92,8 @@ func (d *Document) At() map[[2]int][]Cell {
 	return cells
 }
 
-// Unasked reports whether there is nothing to ask about two groups: they are one endpoint, or in networks
-// apart from each other.
+// Unasked reports whether nothing is asked about two groups: both are the same endpoint, or they are in
+// different networks, one of which is secondary at least.
 func (d *Document) Unasked(row, column int) bool {
 	return d.isApart(row, column) || d.From[row].Name == d.To[column].Name && len(d.From[row].Members) == 1
 }

@@ -129,8 +129,8 @@ func (m *Matrix) count() {
 	}
 }
 
-// isApart reports whether two groups are asked nothing because only one of them is in a secondary network,
-// or each in another one.
+// isApart reports whether nothing is asked about two groups because they are in different networks, one of
+// which is secondary at least.
 func (m *Matrix) isApart(row, column int) bool {
 	return !m.chosen && !m.To[column].outside && m.From[row].secondary != m.To[column].secondary
 }

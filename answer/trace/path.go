@@ -76,7 +76,7 @@ type approach struct {
 	found   *follow.Lookup
 	depth   int
 	flooded bool
-	copied  bool // the pass before had sent the packet to every port, and this may be a copy
+	copied  bool // a pass before sent the packet to every port, so this may be a copy
 	registers
 }
 

@@ -52,7 +52,7 @@ func listServices(cluster *Cluster) func(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// known returns what of the services names need.
+// known returns what names need of services.
 func known(list *corev1.ServiceList) []services.Service {
 	var found []services.Service
 	for _, s := range list.Items {

@@ -83,7 +83,7 @@ type Outcome struct {
 type Generated struct {
 	Location        // of the packet that OVN makes it for
 	To       string `json:"to,omitempty"` // the logical network that a request for a MAC address goes to
-	// Flooded reports that it is for a copy of the packet, which a bridge sent to every port because it had not
+	// Flooded reports that OVN makes the packet for a copy, which a bridge sent to every port because it had not
 	// learned the destination's MAC address.
 	Flooded bool   `json:"flooded,omitempty"`
 	Packet  string `json:"packet,omitempty"`

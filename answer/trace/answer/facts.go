@@ -216,7 +216,7 @@ func (a *Answer) causes() []Fact {
 	}
 	var generated []string
 	for _, made := range a.Generated {
-		if made.Flooded && a.Verdict == Reachable { // a copy that got to others
+		if made.Flooded && a.Verdict == Reachable { // the packet itself arrived
 			continue
 		}
 		generated = append(generated, fmt.Sprintf("OVN sends a packet itself, %s: %s", made.where(), made.Why))

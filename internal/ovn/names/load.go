@@ -254,7 +254,7 @@ func (s *logicalSwitch) admit(row ovsdb.Row) {
 	switch row.String("type") {
 	case "router", "localport", "virtual":
 		return
-	case "", "remote": // the port of another zone has its port security there
+	case "", "remote": // the row of another zone's port has the port security that applies there
 	default: // what is behind it is not in the databases
 		s.open = true
 		return

@@ -101,7 +101,8 @@ type Enclosure struct {
 	Translated bool
 }
 
-// Enclosed returns why no packet from outside gets to an endpoint with an address. ok is false if one may.
+// Enclosed returns why no packet from outside gets to an endpoint with an address. ok is false if a packet
+// may get there.
 func (n *Names) Enclosed(ip netip.Addr) (found Enclosure, ok bool) {
 	network, isHeld := n.networkAround(ip), len(n.WithIP(ip)) > 0
 	isOpen := func(ls *logicalSwitch) bool { return !ls.isClosed() }

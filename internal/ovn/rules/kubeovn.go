@@ -41,7 +41,7 @@ type kubeOVN struct {
 	services services.Names
 }
 
-// has reports whether kube-ovn writes the database.
+// has reports whether kube-ovn wrote the database.
 func (k kubeOVN) has() bool { return len(k.isVPC) > 0 }
 
 func readKubeOVN(nb *file.Index) kubeOVN {

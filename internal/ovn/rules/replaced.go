@@ -32,9 +32,9 @@ func (n *Northbound) readACLs() map[aclKey][]knownACL {
 	return acls
 }
 
-// replaced returns the ACL that a logical flow is for whose hint names no row: ovn-northd keeps the
-// logical flow, and its hint, when an ACL takes the place of an equal one. kube-ovn so replaces the
-// ACLs of a subnet. It returns the zero Cause if none, or several with other words, are for the flow.
+// replaced returns the ACL of a logical flow whose hint names no row. ovn-northd keeps a logical flow,
+// and its hint, when an ACL takes the place of an equal one, and kube-ovn replaces the ACLs of subnets
+// in this way. It returns the zero Cause if none, or several with other words, are for the flow.
 func (n *Northbound) replaced(rule Rule) (Cause, error) {
 	if !IsAbout(rule.Stage, "ACL") {
 		return Cause{}, nil
