@@ -28,7 +28,7 @@ func (n *recordedNode) installing() time.Duration {
 func (n *recordedNode) young() map[int]bool {
 	young, installing := map[int]bool{}, n.installing()
 	for _, f := range n.state.Flows {
-		if f.Counted && f.Age < installing {
+		if f.Age > 0 && f.Age < installing {
 			young[f.Line] = true
 		}
 	}

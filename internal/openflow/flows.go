@@ -27,7 +27,7 @@ type Flow struct {
 type Counters struct {
 	Packets, Bytes uint64
 	Counted        bool
-	Age            time.Duration // since the flow was added
+	Age            time.Duration // since the flow was added, at least 1 ns; 0 if it is not known
 }
 
 // CountersOf reads the counters in a line of a dump, or in its part before the actions.
@@ -38,7 +38,9 @@ func CountersOf(match string) (c Counters) {
 	c.Counted = c.Counted && bytesKnown
 	if _, text, found := strings.Cut(match, "duration="); found && c.Counted {
 		text, _, _ = strings.Cut(text, ",")
-		c.Age, _ = time.ParseDuration(text)
+		if age, err := time.ParseDuration(text); err == nil {
+			c.Age = max(age, 1)
+		}
 	}
 	return c
 }

@@ -154,7 +154,7 @@ func printLegend(p *show.Page, d *reach.Document) {
 		}
 	}
 	if slices.ContainsFunc(d.From, func(g reach.Group) bool { return len(g.Members) == 1 }) {
-		p.Printf("%6s  %s  %s\n", "", ".", "nothing to ask: one endpoint alone, or in another network than a secondary one")
+		p.Printf("%6s  %s  %s\n", "", ".", "not asked: one endpoint alone, or networks apart from each other")
 	}
 }
 

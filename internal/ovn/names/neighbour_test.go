@@ -98,10 +98,14 @@ func TestDetachedNetworks(t *testing.T) {
 			id(9):  {"name": "localnet.external", "type": "localnet", "addresses": "unknown"},
 			id(10): port("node-node1", "00:00:00:aa:00:09 100.64.0.2", "vendor", "kube-ovn", "ls", "join"),
 			id(11): port("b1.blue", "00:00:00:aa:00:11 10.30.0.11", "vendor", "kube-ovn", "pod", "blue/b1"),
+			id(12): port("g1.green", "00:00:00:aa:00:12 10.32.0.7", "vendor", "kube-ovn", "pod", "green/g1"),
+			id(13): port("e1.edge", "00:00:00:aa:00:13 10.40.0.2", "vendor", "kube-ovn", "pod", "edge/e1"),
+			id(14): port("o1.open", "00:00:00:aa:00:14 10.50.0.2", "vendor", "kube-ovn", "pod", "open/o1"),
+			id(15): port("d1.default", "00:00:00:aa:00:15 10.16.0.2", "vendor", "kube-ovn", "pod", "default/d1"),
 		},
 		"Logical_Switch": {
-			id(21): {"name": "blue-a", "ports": set(1, 11)}, id(22): {"name": "green-a", "ports": set(2)}, id(23): {"name": "edge-a", "ports": set(3)},
-			id(24): {"name": "external", "ports": set(4, 8, 9)}, id(25): {"name": "ovn-default", "ports": set(5)}, id(26): {"name": "join", "ports": set(6, 10)}, id(27): {"name": "open-a", "ports": set(7)},
+			id(21): {"name": "blue-a", "ports": set(1, 11)}, id(22): {"name": "green-a", "ports": set(2, 12)}, id(23): {"name": "edge-a", "ports": set(3, 13)},
+			id(24): {"name": "external", "ports": set(4, 8, 9)}, id(25): {"name": "ovn-default", "ports": set(5, 15)}, id(26): {"name": "join", "ports": set(6, 10)}, id(27): {"name": "open-a", "ports": set(7, 14)},
 		},
 		"Logical_Router_Port": {
 			id(31): router("blue-a", "10.30.0.1/24"), id(32): router("green-a", "10.32.0.1/24"), id(33): router("edge-a", "10.40.0.1/24"), id(34): router("edge-external", "172.19.0.10/24"),
@@ -120,6 +124,7 @@ func TestDetachedNetworks(t *testing.T) {
 		"10.30.0.11":  "network blue-a (10.30.0.0/24)",  // a VPC
 		"10.32.0.7":   "network green-a (10.32.0.0/24)", // its peer
 		"10.40.0.2":   "network edge-a (10.40.0.0/24)",  // a VPC with a rule for all that leaves
+		"10.32.0.8":   "",                               // no endpoint has it
 		"10.50.0.2":   "",                               // a VPC that outsiders may have a route to
 		"10.16.0.2":   "",                               // nodes are in the default VPC
 		"172.19.0.99": "",                               // the physical network itself
