@@ -109,17 +109,22 @@ func converse(ctx context.Context, protocol string, to netip.AddrPort) (string, 
 	}
 	defer c.Close()
 	deadline, _ := ctx.Deadline()
-	c.SetDeadline(deadline)
 	if protocol == "tcp" {
+		c.SetDeadline(deadline)
 		answer, err := io.ReadAll(c)
 		return string(answer), err
 	}
-	if _, err := io.WriteString(c, "who?"); err != nil {
-		return "", err
-	}
 	answer := make([]byte, 64)
-	n, err := c.Read(answer)
-	return string(answer[:n]), err
+	for { // a packet may be lost on a loaded machine, and UDP does not send it again
+		if _, err := io.WriteString(c, "who?"); err != nil {
+			return "", err
+		}
+		c.SetReadDeadline(time.Now().Add(patience / 3))
+		n, err := c.Read(answer)
+		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || time.Now().After(deadline.Add(-patience/3)) {
+			return string(answer[:n]), err
+		}
+	}
 }
 
 // ping sends an echo request and waits for the reply.
