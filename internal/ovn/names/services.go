@@ -3,6 +3,7 @@ package names
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -15,13 +16,14 @@ import (
 func (l *loader) readServices(deployment *ovn.Deployment) error {
 	known := map[string]int{} // endpoints by name, VIP and protocol
 	if err := each(deployment.NB, "Load_Balancer", func(row ovsdb.Row) {
-		for vip, backends := range row.Map("vips") {
+		vips := row.Map("vips")
+		for _, vip := range slices.Sorted(maps.Keys(vips)) {
 			ip, port, ok := parseVIP(vip)
 			if !ok {
 				continue // the name of a template variable
 			}
 			l.zone.vips[ip] = append(l.zone.vips[ip], row.UUID)
-			l.addService(known, row, vip, ip, port, backends)
+			l.addService(known, row, vip, ip, port, vips[vip])
 		}
 	}, "name", "vips", "protocol", "external_ids"); err != nil {
 		return err
@@ -124,6 +126,7 @@ func (n *Names) joinAddresses(found []Endpoint, name string) []Endpoint {
 		}
 		joined := &all[at]
 		joined.IPs = n.joinAddress(joined.IPs, e)
+		slices.SortFunc(joined.IPs, netip.Addr.Compare) // IPv4 first
 		joined.Backends = slices.Compact(slices.Sorted(slices.Values(slices.Concat(joined.Backends, e.Backends))))
 	}
 	return all
