@@ -164,10 +164,10 @@ func (p *path) addEnd(hop *follow.Hop, branch follow.Branch, index int, choice s
 	case follow.Delivered:
 		p.addOutcome(hop, branch, &end)
 		if enclosure, ok := p.names.enclosed(branch); ok && !p.judge.arrives(hop, branch) {
-			p.addLost(hop, branch, index, &end, enclosure, by)
+			p.addNoRoute(hop, branch, index, &end, p.enclosedRule(branch, enclosure), by)
 		}
 		if network := p.names.detachedNetwork(branch); network != "" {
-			p.addUnrouted(hop, branch, index, &end, network, by)
+			p.addNoRoute(hop, branch, index, &end, p.detachedRule(branch, end.Location.Endpoint, network), by)
 		}
 	case follow.Dropped:
 		end.Kind = answer.Dropped
@@ -214,31 +214,31 @@ func (p *path) addOutcome(hop *follow.Hop, branch follow.Branch, end *answer.End
 // copy of it got that other nodes on the physical network saw.
 const outside = math.MaxInt
 
-// addLost adds that nothing outside brings a packet to an address of a logical network.
-func (p *path) addLost(hop *follow.Hop, branch follow.Branch, index int, end *answer.End, enclosure names.Enclosure, by approach) {
+// addNoRoute adds that a packet ends where nothing has a route to its address, by a rule in words.
+func (p *path) addNoRoute(hop *follow.Hop, branch follow.Branch, index int, end *answer.End, rule string, by approach) {
+	dropped := answer.Drop{Location: end.Location, Choice: end.Choice, Reason: string(rules.NoRoute)}
+	dropped.Rule = rule
+	end.Kind, end.Text = answer.Dropped, dropped.Reason
+	by.depth = outside
+	p.addDrop(dropped, hop, branch, index, by)
+}
+
+// enclosedRule says why nothing outside brings a packet to its address.
+func (p *path) enclosedRule(branch follow.Branch, enclosure names.Enclosure) string {
 	ip, mac := destination(branch.Packet), branch.Packet.Get("dl_dst")
-	lost := answer.Drop{Location: end.Location, Choice: end.Choice, Reason: string(rules.NoRoute)}
 	why := "which has no router and no port that may forward packets"
 	if enclosure.Translated {
 		why = "which routers of OVN translate on the way out"
 		p.assume(fmt.Sprintf("outside, %s has no route to %s", mac, ip))
 	}
-	lost.Rule = fmt.Sprintf("the packet leaves the logical networks for the MAC address %s, and %s is an address of %s, %s", mac, ip, enclosure.Network, why)
-	end.Kind, end.Text = answer.Dropped, lost.Reason
-	by.depth = outside
-	p.addDrop(lost, hop, branch, index, by)
+	return fmt.Sprintf("the packet leaves the logical networks for the MAC address %s, and %s is an address of %s, %s", mac, ip, enclosure.Network, why)
 }
 
-// addUnrouted adds that a node has no route to an address of a logical network in which no node has
-// a port.
-func (p *path) addUnrouted(hop *follow.Hop, branch follow.Branch, index int, end *answer.End, network string, by approach) {
-	ip, node := destination(branch.Packet), end.Location.Endpoint
-	lost := answer.Drop{Location: end.Location, Choice: end.Choice, Reason: string(rules.NoRoute)}
-	lost.Rule = fmt.Sprintf("the packet arrives at %s, and %s is an address of %s, in which no node has a port", node, ip, network)
-	end.Kind, end.Text = answer.Dropped, lost.Reason
+// detachedRule says why a node sends a packet nowhere: no node has a port in the network of its address.
+func (p *path) detachedRule(branch follow.Branch, node, network string) string {
+	ip := destination(branch.Packet)
 	p.assume(fmt.Sprintf("neither %s nor anything outside has a route to %s", node, ip))
-	by.depth = outside
-	p.addDrop(lost, hop, branch, index, by)
+	return fmt.Sprintf("the packet arrives at %s, and %s is an address of %s, in which no node has a port", node, ip, network)
 }
 
 // addGenerated adds a dropped packet, and the packet that OVN sends because of it.

@@ -55,7 +55,7 @@ func kubeOVNRows() ovndb.Rows {
 		},
 		"Address_Set": {
 			rowID(26): {"name": "closed.front.egress.except.IPv4.0", "external_ids": ovndb.Map("np", "front/closed/egress")},
-			rowID(27): {"name": "nobody.green.ingress.allow.IPv6.all", "external_ids": ovndb.Map("np", "green/nobody/ingress")},
+			rowID(27): {"name": "closed.green.ingress.allow.IPv6.all", "external_ids": ovndb.Map("np", "green/closed/ingress")},
 			rowID(29): {"name": "no.guard.ingress.0.no.guard.IPv4", "external_ids": ovndb.Map("anp", "no-guard/ingress")},
 			rowID(28): {"name": "ovn.sg.web.associated.v4", "external_ids": ovndb.Map("sg", "web")},
 		},
@@ -132,7 +132,7 @@ func TestWordsOfKubeOVN(t *testing.T) {
 		{"Port_Group", 22, "port group of subnet shop, pods on node2 (shop.node2)"},
 		{"Port_Group", 23, "port group of security group web (ovn.sg.web)"},
 		{"Address_Set", 26, "address set of NetworkPolicy front/closed, egress rule 0, IPv4, exceptions (closed.front.egress.except.IPv4.0)"},
-		{"Address_Set", 27, "address set of NetworkPolicy green/nobody, ingress, IPv6 (nobody.green.ingress.allow.IPv6.all)"},
+		{"Address_Set", 27, "address set of NetworkPolicy green/closed, ingress, IPv6 (closed.green.ingress.allow.IPv6.all)"},
 		{"Address_Set", 28, "address set of security group web, IPv4 (ovn.sg.web.associated.v4)"},
 		{"Address_Set", 29, "address set of AdminNetworkPolicy no-guard, ingress, IPv4 (no.guard.ingress.0.no.guard.IPv4)"},
 		{"Port_Group", 30, "port group of BaselineAdminNetworkPolicy default (default)"},

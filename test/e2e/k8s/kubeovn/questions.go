@@ -150,7 +150,7 @@ func (d *Deployment) settle(ctx context.Context) error {
 	err := d.Controller.Await(ctx, func() error {
 		for _, want := range [][2]string{
 			{"NAT", "external_ip=172.19.0.50"}, {"NAT", "external_ip=172.19.0.51"}, {"Load_Balancer", "name=edge-dnat"},
-			{"Port_Group", "name=db.for.front.shop"}, {"Port_Group", "name=closed.front"}, {"Port_Group", "name=nobody.green"},
+			{"Port_Group", "name=db.for.front.shop"}, {"Port_Group", "name=closed.front"}, {"Port_Group", "name=closed.green"},
 			{"Port_Group", "name=no.guard"}, {"Port_Group", "name=default"},
 		} {
 			out, err := n.find(ctx, want[0], want[1])

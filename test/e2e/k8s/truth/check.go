@@ -30,7 +30,7 @@ func (a asked) verdict() string {
 		return "error"
 	case a.Answer.Verdict == "REACHABLE" && a.Answer.Return != nil && a.Answer.Return.Verdict == "UNDETERMINED":
 		return "undetermined"
-	case a.Answer.Verdict == "ONE-WAY": // nobody gets an answer
+	case a.Answer.Verdict == "ONE-WAY": // the sender gets no answer
 		return "unreachable"
 	}
 	return strings.ToLower(a.Answer.Verdict)

@@ -95,7 +95,7 @@ func Ask(ctx context.Context, network cluster.Network, protocol string, to netip
 	return answer, nil
 }
 
-// isSilence reports whether an error means that nobody answered, or that somebody refused.
+// isSilence reports whether an error means that no answer came, or a refusal.
 func isSilence(err error) bool {
 	var operation *net.OpError
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &operation)
