@@ -44,7 +44,7 @@ func dropped() map[string][]planted {
 			{"nw_dst=203.0.113.9,tp_src=4000,tp_dst=443", Explicit, "policy route priority 200: ip4.src == 192.168.20.5 && ip4.dst == 203.0.113.0/24, drop", "", 0},
 		},
 		"kubernetes": {
-			{"nw_src=10.244.3.66,", PortSecurity, "port security of port default_web-1", "", 0},
+			{"nw_src=10.244.3.66,", PortSecurity, "port security of pod default/web-1 (port default_web-1)", "", 0},
 			{"nw_dst=10.244.2.5,tp_src=4000,tp_dst=8080,nw_ttl=1", TTL, "router port rtos-ovn-worker2", "", 0},
 			{"nw_src=10.244.3.5,nw_dst=10.244.3.8,tp_src=4000,tp_dst=22,", ACL, "ACL NP:shop:ingress (priority 1000, drop)", "NP:shop:ingress", 0},
 			{"nw_dst=10.244.3.7,tp_src=4000,tp_dst=9999,", ACL, "ACL NP:shop:egress (priority 1000, drop)", "NP:shop:egress", 0},
