@@ -34,6 +34,9 @@ type commit struct {
 
 // units returns the folders that a collection of a kind owns, as paths in the workdir.
 func units(kind Kind, databaseOnly bool) []string {
+	if kind == Host {
+		return []string{string(Host)}
+	}
 	own := []string{filepath.Join("db", string(kind))}
 	if kind == OVS && !databaseOnly {
 		own = append(own, "restore_flows", "recorded")
@@ -43,7 +46,7 @@ func units(kind Kind, databaseOnly bool) []string {
 
 func allUnits() []string {
 	var all []string
-	for _, kind := range Kinds() {
+	for _, kind := range append(Kinds(), Host) {
 		all = append(all, units(kind, false)...)
 	}
 	return all

@@ -20,13 +20,14 @@ type kindNames struct {
 
 func (k Kind) names() kindNames {
 	return map[Kind]kindNames{
-		OVS: {"OVS", "Open_vSwitch", "conf.db"},
-		NB:  {"OVN NB", "OVN_Northbound", "ovnnb_db.db"},
-		SB:  {"OVN SB", "OVN_Southbound", "ovnsb_db.db"},
+		OVS:  {"OVS", "Open_vSwitch", "conf.db"},
+		NB:   {"OVN NB", "OVN_Northbound", "ovnnb_db.db"},
+		SB:   {"OVN SB", "OVN_Southbound", "ovnsb_db.db"},
+		Host: {title: "host"},
 	}[k]
 }
 
-// Kinds lists every kind.
+// Kinds lists every kind that has a database.
 func Kinds() []Kind { return []Kind{OVS, NB, SB} }
 
 // KindOfSchema returns the kind whose database has the named schema, "" if there is

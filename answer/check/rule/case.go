@@ -1,0 +1,66 @@
+package rule
+
+import (
+	"sync"
+
+	"ovs-offline/internal/node"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
+)
+
+// Case is everything that was collected together.
+type Case struct {
+	Deployments []*Deployment
+}
+
+// Nodes returns the nodes of all deployments.
+func (c *Case) Nodes() (all []*Node) {
+	for _, d := range c.Deployments {
+		all = append(all, d.Nodes...)
+	}
+	return all
+}
+
+// Deployment is an OVN deployment, or the nodes without OVN.
+type Deployment struct {
+	*ovn.Deployment
+	Nodes []*Node
+}
+
+// Node is one node of a case.
+type Node struct {
+	ovn.Node
+	Deployment *Deployment
+
+	// Bridges returns the bridges of the OVS database, none where it was not collected.
+	Bridges func() ([]*node.Bridge, error)
+	// Manifest returns what was collected.
+	Manifest func() (*workdir.Manifest, error)
+}
+
+// Of returns the case of opened deployments.
+func Of(deployments []*ovn.Deployment) *Case {
+	c := &Case{}
+	for _, opened := range deployments {
+		d := &Deployment{Deployment: opened}
+		for _, n := range opened.Nodes {
+			d.Nodes = append(d.Nodes, &Node{Node: n, Deployment: d, Manifest: sync.OnceValues(n.Dir.Manifest),
+				Bridges: sync.OnceValues(func() ([]*node.Bridge, error) { return node.Bridges(n.OVS) })})
+		}
+		c.Deployments = append(c.Deployments, d)
+	}
+	return c
+}
+
+// Output returns what a command of a whole node printed, "" where that was not recorded.
+func (n *Node) Output(name recording.Name) (string, error) {
+	text, _, err := workdir.CollectedText(n.Dir.Recorded(string(name)))
+	return text, err
+}
+
+// BridgeOutput returns what a command printed for a bridge, "" where that was not recorded.
+func (n *Node) BridgeOutput(bridge string, name recording.Name) (string, error) {
+	text, _, err := workdir.CollectedText(n.Dir.BridgeRecorded(bridge, string(name)))
+	return text, err
+}

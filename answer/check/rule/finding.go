@@ -1,0 +1,49 @@
+// Package rule has what every rule of a check works with: the case that it looks at, and the findings
+// that it makes.
+package rule
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Severity is how bad a finding is.
+type Severity string
+
+// The severities, the worst first.
+const (
+	Error   Severity = "error"   // packets are lost, or something does not work
+	Warning Severity = "warning" // it works, and is slow, at risk, or not as configured
+)
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	Rule     string   `json:"rule"` // the name of the rule
+	Severity Severity `json:"severity"`
+	// Nodes are the nodes that it was found on; none for what concerns a whole deployment.
+	Nodes []string `json:"nodes,omitempty"`
+	// What says in one sentence what is wrong, in the names that users know, with the evidence.
+	What string `json:"what"`
+	// Evidence lists where it was read: rows, lines of logs, outputs of commands.
+	Evidence []string  `json:"evidence,omitempty"`
+	At       time.Time `json:"at,omitzero"` // when it was so, or happened last; zero if that is not known
+	// Follows says what follows from it for packets or for the user.
+	Follows string `json:"follows"`
+	// Next are the commands to run next: first those of ovs-offline, then those on the node.
+	Next []string `json:"next,omitempty"`
+	// Sources are the manual, the bug or the source file that the rule comes from.
+	Sources []string `json:"sources,omitempty"`
+	// Weight orders findings of one severity: what concerns more traffic is more. 0 is usual.
+	Weight int `json:"-"`
+}
+
+// Sort sorts findings, the worst first.
+func Sort(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(b.Weight, a.Weight),
+			cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.What, b.What))
+	})
+}
+
+func rank(s Severity) int { return slices.Index([]Severity{Error, Warning}, s) }

@@ -1,0 +1,58 @@
+package workdir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Host is the kind of what belongs to the machine and to no database: logs, packages, units, and
+// what the programs of OVN print about themselves. It is not one of Kinds.
+const Host Kind = "host"
+
+// hostLogs is the folder of the logs below the folder of the kind Host.
+const hostLogs = "logs"
+
+// HostRecorded returns the path of a recorded output that belongs to the machine.
+func (d *Data) HostRecorded(name string) string { return d.join(string(Host), name) }
+
+// HostLog returns the path of a log, present or rotated, of a program. name is that of the file on
+// the node, or tells files of one name apart.
+func (d *Data) HostLog(program, name string) string {
+	return d.join(string(Host), hostLogs, EncodeName(program), EncodeName(name))
+}
+
+// Log is a collected log of a program.
+type Log struct {
+	Program string // "ovs-vswitchd"; "journal" and "syslog" hold lines of several programs
+	Path    string // of the file, which may be compressed
+}
+
+// HostLogs returns the collected logs, by program and by the name of the file.
+func (d *Data) HostLogs() (logs []Log, err error) {
+	top := d.HostRecorded(hostLogs)
+	programs, err := os.ReadDir(top)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, program := range programs {
+		name, ok := DecodeName(program.Name())
+		if !program.IsDir() || !ok {
+			continue
+		}
+		files, err := os.ReadDir(filepath.Join(top, program.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if file.Type().IsRegular() {
+				logs = append(logs, Log{Program: name, Path: filepath.Join(top, program.Name(), file.Name())})
+			}
+		}
+	}
+	return logs, nil
+}
