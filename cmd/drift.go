@@ -88,7 +88,7 @@ func (o *driftOptions) inPod(ctx context.Context, wd *workdir.Dir) (*drift.Repor
 func verdictError(found *drift.Report) error {
 	switch {
 	case found.Verdict == drift.Found:
-		return errDrift
+		return errFound
 	case found.Verdict == drift.Undetermined, len(found.Doubts) > 0:
 		return errIncomplete
 	}

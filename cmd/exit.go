@@ -17,7 +17,7 @@ const (
 	exitFailed     = 1
 	exitUsage      = 2
 	exitIncomplete = 3
-	exitDrift      = 4
+	exitFound      = 4
 	exitNotFound   = 127 // of exec, as in sh(1): no such program
 )
 
@@ -25,9 +25,9 @@ var (
 	// errIncomplete ends a command that did its work with a part missing. The command
 	// has printed which part.
 	errIncomplete = errors.New("incomplete")
-	// errDrift ends a command that found that a node does not have what it should have. The
-	// command has printed what differs.
-	errDrift = errors.New("drift")
+	// errFound ends a command that found something wrong: a node lacks what it should have, or a
+	// rule of check found a fault. The command has printed it.
+	errFound = errors.New("found")
 )
 
 // exitCode ends a command with the exit code of the program that it ran.
@@ -36,14 +36,14 @@ type exitCode int
 func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // worst returns the error of a command whose parts had these errors: all failures, or else
-// errDrift if one found drift, or else errIncomplete if a part was incomplete, or else nil.
+// errFound if one found something, or else errIncomplete if a part was incomplete, or else nil.
 func worst(errs ...error) error {
 	var failures []error
 	var result error
 	for _, err := range errs {
 		switch {
-		case errors.Is(err, errDrift):
-			result = errDrift
+		case errors.Is(err, errFound):
+			result = errFound
 		case errors.Is(err, errIncomplete):
 			result = cmp.Or(result, errIncomplete)
 		case err != nil:
@@ -66,8 +66,8 @@ func exit(ctx context.Context, stderr io.Writer, err error) int {
 		return int(program)
 	case errors.Is(err, errIncomplete):
 		return exitIncomplete
-	case errors.Is(err, errDrift):
-		return exitDrift
+	case errors.Is(err, errFound):
+		return exitFound
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "ovs-offline: interrupted")
 		return exitFailed

@@ -119,7 +119,7 @@ func (o *flowsOptions) runDatapath(ctx context.Context, sources []flows.Source, 
 	o.page().WarnEach("", replayed.Remarks)
 	switch {
 	case replayed.Stale > 0:
-		return errDrift
+		return errFound
 	case replayed.Untraced+replayed.Lost > 0:
 		return errIncomplete
 	}

@@ -47,7 +47,7 @@ func (o *output) check(err error) error {
 		return err
 	}
 	failed := fmt.Errorf("can't write the output: %w", o.err)
-	if err == nil || errors.Is(err, o.err) || errors.Is(err, errIncomplete) || errors.Is(err, errDrift) {
+	if err == nil || errors.Is(err, o.err) || errors.Is(err, errIncomplete) || errors.Is(err, errFound) {
 		return failed
 	}
 	return errors.Join(err, failed)

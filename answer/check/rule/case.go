@@ -26,6 +26,8 @@ func (c *Case) Nodes() (all []*Node) {
 type Deployment struct {
 	*ovn.Deployment
 	Nodes []*Node
+
+	southbound func() (*southbound, error)
 }
 
 // Node is one node of a case.
@@ -37,16 +39,19 @@ type Node struct {
 	Bridges func() ([]*node.Bridge, error)
 	// Manifest returns what was collected.
 	Manifest func() (*workdir.Manifest, error)
+	// Settings returns the settings of the node's ovn-controller, none without an OVS database.
+	Settings func() (ovn.Settings, error)
 }
 
 // Of returns the case of opened deployments.
 func Of(deployments []*ovn.Deployment) *Case {
 	c := &Case{}
 	for _, opened := range deployments {
-		d := &Deployment{Deployment: opened}
+		d := &Deployment{Deployment: opened, southbound: sync.OnceValues(func() (*southbound, error) { return readSouthbound(opened.SB) })}
 		for _, n := range opened.Nodes {
 			d.Nodes = append(d.Nodes, &Node{Node: n, Deployment: d, Manifest: sync.OnceValues(n.Dir.Manifest),
-				Bridges: sync.OnceValues(func() ([]*node.Bridge, error) { return node.Bridges(n.OVS) })})
+				Bridges:  sync.OnceValues(func() ([]*node.Bridge, error) { return node.Bridges(n.OVS) }),
+				Settings: sync.OnceValues(func() (ovn.Settings, error) { return ovn.ReadSettings(n.OVS) })})
 		}
 		c.Deployments = append(c.Deployments, d)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/services"
 )
 
@@ -49,20 +48,6 @@ func (l *loader) load(ctx context.Context, deployment *ovn.Deployment) error {
 	return nil
 }
 
-// each calls use with the rows of a table. A nil database has none.
-func each(db *file.Index, table string, use func(ovsdb.Row), columns ...string) error {
-	if db == nil {
-		return nil
-	}
-	for row, err := range db.Rows(table, columns...) {
-		if err != nil {
-			return err
-		}
-		use(row)
-	}
-	return nil
-}
-
 // readNodes reads how OVN names the nodes of the set, the physical networks that they
 // reach, and, for nodes without OVN, their ports.
 func (l *loader) readNodes(deployment *ovn.Deployment) error {
@@ -93,7 +78,7 @@ func (l *loader) readInterfaces(deployment *ovn.Deployment, node ovn.Node) error
 	if deployment.NB == nil && deployment.SB == nil {
 		return l.readAgent(node)
 	}
-	return each(node.OVS, "Interface", func(row ovsdb.Row) {
+	return node.OVS.Each("Interface", func(row ovsdb.Row) {
 		if id := row.Map("external_ids")["iface-id"]; id != "" {
 			l.ifaces[id] = node.Name
 			l.taps[id] = append(l.taps[id], row.String("name"))
@@ -102,7 +87,7 @@ func (l *loader) readInterfaces(deployment *ovn.Deployment, node ovn.Node) error
 }
 
 func (l *loader) readBindings(deployment *ovn.Deployment) error {
-	if err := each(deployment.SB, "Chassis", func(row ovsdb.Row) {
+	if err := deployment.SB.Each("Chassis", func(row ovsdb.Row) {
 		name := cmp.Or(row.String("hostname"), row.String("name"))
 		l.chassis[row.UUID] = name
 		if node := l.nodes[row.String("name")]; node != "" && l.nodes[name] == "" {
@@ -111,7 +96,7 @@ func (l *loader) readBindings(deployment *ovn.Deployment) error {
 	}, "name", "hostname"); err != nil {
 		return err
 	}
-	return each(deployment.SB, "Port_Binding", func(row ovsdb.Row) {
+	return deployment.SB.Each("Port_Binding", func(row ovsdb.Row) {
 		binding := binding{parent: row.String("virtual_parent")}
 		if on := row.UUIDs("chassis"); len(on) > 0 {
 			binding.chassis = l.chassis[on[0]]
@@ -133,7 +118,7 @@ func (l *loader) addBinding(row ovsdb.Row) {
 
 func (l *loader) readRouters(deployment *ovn.Deployment) error {
 	ports := map[string]*routerPort{}
-	if err := each(deployment.NB, "Logical_Router_Port", func(row ovsdb.Row) {
+	if err := deployment.NB.Each("Logical_Router_Port", func(row ovsdb.Row) {
 		port := &routerPort{name: row.String("name"), mac: macOf(row.String("mac")), networks: prefixesOf(row.Strings("networks")), peer: row.String("peer")}
 		ports[row.UUID], l.routers[port.name] = port, port
 	}, "name", "mac", "networks", "peer"); err != nil {
@@ -143,7 +128,7 @@ func (l *loader) readRouters(deployment *ovn.Deployment) error {
 	if err != nil {
 		return err
 	}
-	return each(deployment.NB, "Logical_Router", func(row ovsdb.Row) {
+	return deployment.NB.Each("Logical_Router", func(row ovsdb.Row) {
 		router := &logicalRouter{name: row.String("name"), balancers: row.UUIDs("load_balancer"), groups: row.UUIDs("load_balancer_group")}
 		for _, id := range row.UUIDs("nat") {
 			if nat, ok := nats[id]; ok {
@@ -170,7 +155,7 @@ func (l *loader) readRouters(deployment *ovn.Deployment) error {
 // all routers, by UUID.
 func readTranslations(deployment *ovn.Deployment) (map[string]nat, map[string]hop, error) {
 	nats, hops := map[string]nat{}, map[string]hop{}
-	if err := each(deployment.NB, "NAT", func(row ovsdb.Row) {
+	if err := deployment.NB.Each("NAT", func(row ovsdb.Row) {
 		if ip, ok := parseAddress(row.String("external_ip")); ok {
 			conditional := row.String("match") != "" || len(row.UUIDs("allowed_ext_ips"))+len(row.UUIDs("exempted_ext_ips")) > 0
 			logical := row.String("logical_ip")
@@ -179,7 +164,7 @@ func readTranslations(deployment *ovn.Deployment) (map[string]nat, map[string]ho
 	}, "external_ip", "type", "logical_ip", "external_mac", "logical_port", "match", "allowed_ext_ips", "exempted_ext_ips"); err != nil {
 		return nil, nil, err
 	}
-	return nats, hops, each(deployment.NB, "Logical_Router_Static_Route", func(row ovsdb.Row) {
+	return nats, hops, deployment.NB.Each("Logical_Router_Static_Route", func(row ovsdb.Row) {
 		prefix, err := netip.ParsePrefix(row.String("ip_prefix"))
 		next, ok := parseAddress(row.String("nexthop"))
 		if err == nil && ok && row.String("policy") != "src-ip" {
@@ -201,7 +186,7 @@ func (l *loader) addRouterPort(port *routerPort) {
 }
 
 func (l *loader) readSwitches(deployment *ovn.Deployment) error {
-	return each(deployment.NB, "Logical_Switch", func(row ovsdb.Row) {
+	return deployment.NB.Each("Logical_Switch", func(row ovsdb.Row) {
 		ids := row.Map("external_ids")
 		ls := &logicalSwitch{name: row.String("name"), given: ids["neutron:network_name"], role: role(ids[udnRole]), hosts: map[netip.Addr]string{}}
 		if network := ids[ovn.NetworkID]; network != "" {
@@ -218,7 +203,7 @@ func (l *loader) readSwitches(deployment *ovn.Deployment) error {
 
 // readPorts reads the ports of logical switches.
 func (l *loader) readPorts(deployment *ovn.Deployment) error {
-	return each(deployment.NB, "Logical_Switch_Port", func(row ovsdb.Row) {
+	return deployment.NB.Each("Logical_Switch_Port", func(row ovsdb.Row) {
 		ls := l.switches[row.UUID]
 		if ls != nil {
 			ls.admit(row)
@@ -402,7 +387,7 @@ func addKey(to map[string][]int, key string, at int) {
 // readDNS adds the names in OVN's DNS records, which are names of instances, to the endpoints with
 // their addresses.
 func (l *loader) readDNS(deployment *ovn.Deployment) error {
-	return each(deployment.NB, "DNS", func(row ovsdb.Row) {
+	return deployment.NB.Each("DNS", func(row ovsdb.Row) {
 		for name, addresses := range row.Map("records") {
 			for text := range strings.FieldsSeq(addresses) {
 				ip, ok := parseAddress(text)

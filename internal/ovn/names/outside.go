@@ -236,7 +236,7 @@ type macBinding struct {
 func (z *zone) readMACBindings() []macBinding {
 	var found []macBinding
 	// Without them, an answer assumes more. So an error costs no more than that.
-	_ = each(z.sb, "MAC_Binding", func(row ovsdb.Row) {
+	_ = z.sb.Each("MAC_Binding", func(row ovsdb.Row) {
 		if ip, ok := parseAddress(row.String("ip")); ok && macOf(row.String("mac")) != "" {
 			found = append(found, macBinding{row.String("logical_port"), ip, macOf(row.String("mac"))})
 		}

@@ -15,7 +15,7 @@ import (
 // readServices adds the VIPs of load balancers and the floating IPs.
 func (l *loader) readServices(deployment *ovn.Deployment) error {
 	known := map[string]int{} // endpoints by name, VIP and protocol
-	if err := each(deployment.NB, "Load_Balancer", func(row ovsdb.Row) {
+	if err := deployment.NB.Each("Load_Balancer", func(row ovsdb.Row) {
 		vips := row.Map("vips")
 		for _, vip := range slices.Sorted(maps.Keys(vips)) {
 			ip, port, ok := parseVIP(vip)
@@ -29,7 +29,7 @@ func (l *loader) readServices(deployment *ovn.Deployment) error {
 		return err
 	}
 	l.addIdleServices(known)
-	if err := each(deployment.NB, "Load_Balancer_Group", func(row ovsdb.Row) {
+	if err := deployment.NB.Each("Load_Balancer_Group", func(row ovsdb.Row) {
 		l.zone.groups[row.UUID] = row.UUIDs("load_balancer")
 	}, "load_balancer"); err != nil {
 		return err

@@ -234,6 +234,20 @@ func (x *Index) Rows(table string, columns ...string) iter.Seq2[ovsdb.Row, error
 	return x.rows(table, x.tables[table], nil, columns)
 }
 
+// Each calls use for each row that Rows yields. A nil index has no rows.
+func (x *Index) Each(table string, use func(ovsdb.Row), columns ...string) error {
+	if x == nil {
+		return nil
+	}
+	for row, err := range x.Rows(table, columns...) {
+		if err != nil {
+			return err
+		}
+		use(row)
+	}
+	return nil
+}
+
 // Parts works like Rows, and yields the rows in a number of parts, which can be read
 // concurrently. All rows of a part come after the rows of the parts before it.
 func (x *Index) Parts(table string, number int, columns ...string) []iter.Seq2[ovsdb.Row, error] {

@@ -1,0 +1,158 @@
+// Package check says what is wrong on nodes: it lets every rule look at what was collected, and sorts
+// what they find.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/check/rules"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/replica/set"
+)
+
+// Options are the options of Run.
+type Options struct {
+	// Found takes each finding as soon as it is found, from one rule at a time; nil for none.
+	Found func(rule.Finding)
+	// Progress takes what is being done; nil for none.
+	Progress func(text string)
+}
+
+// Report is what a check found.
+type Report struct {
+	Findings []rule.Finding `json:"findings"` // the worst first
+	// Unjudged lists what could not be judged, with the reason.
+	Unjudged []string `json:"unjudged,omitempty"`
+	// Remarks are sentences about the databases.
+	Remarks []string `json:"remarks,omitempty"`
+	Nodes   int      `json:"nodes"`
+	Rules   int      `json:"rules"` // that looked
+}
+
+// Run lets every rule look at the nodes of a set. No replica needs to run.
+func Run(ctx context.Context, selected *set.Set, options Options) (*Report, error) {
+	deployments, remarks, err := selected.Deployments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer ovn.CloseAll(deployments)
+	c := rule.Of(deployments)
+	all := rules.All()
+	run := &run{options: options, report: &Report{Findings: []rule.Finding{}, Remarks: append(selected.Remarks(), remarks...), Nodes: len(c.Nodes()), Rules: len(all)}}
+	fast, slow := all, []rule.Rule(nil)
+	if i := slices.IndexFunc(all, func(r rule.Rule) bool { return r.Slow }); i >= 0 {
+		fast, slow = all[:i], all[i:]
+	}
+	for _, stage := range [][]rule.Rule{fast, slow} {
+		if err := run.stage(ctx, c, stage); err != nil {
+			return nil, err
+		}
+	}
+	run.report.Findings = fold(run.report.Findings)
+	rule.Sort(run.report.Findings)
+	return run.report, nil
+}
+
+// run collects what the rules find.
+type run struct {
+	options Options
+	mu      sync.Mutex
+	report  *Report
+}
+
+// stage lets rules look side by side.
+func (r *run) stage(ctx context.Context, c *rule.Case, rules []rule.Rule) error {
+	var group errgroup.Group
+	group.SetLimit(2)
+	for i := range rules {
+		group.Go(func() error { return r.look(ctx, c, &rules[i]) })
+	}
+	return group.Wait()
+}
+
+// look lets one rule look at everything. A rule that fails costs its own findings.
+func (r *run) look(ctx context.Context, c *rule.Case, one *rule.Rule) error {
+	if r.options.Progress != nil && one.Slow {
+		r.options.Progress(one.Name)
+	}
+	if one.Case != nil {
+		r.note(one, "", one.Case(ctx, c, r.taking(one)))
+	}
+	for _, d := range c.Deployments {
+		if one.Deployment != nil {
+			r.note(one, "", one.Deployment(ctx, d, r.taking(one)))
+		}
+		for _, n := range d.Nodes {
+			if one.Node != nil {
+				r.note(one, n.Name, one.Node(ctx, n, r.taking(one, n.Name)))
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// taking returns the function that takes the findings of a rule on nodes.
+func (r *run) taking(one *rule.Rule, nodes ...string) func(rule.Finding) {
+	return func(f rule.Finding) {
+		f = one.Finish(f)
+		if len(f.Nodes) == 0 {
+			f.Nodes = nodes
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.report.Findings = append(r.report.Findings, f)
+		if r.options.Found != nil {
+			r.options.Found(f)
+		}
+	}
+}
+
+// note notes what a rule could not judge.
+func (r *run) note(one *rule.Rule, node string, err error) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	at := ""
+	if node != "" {
+		at = " of " + node
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Unjudged = append(r.report.Unjudged, fmt.Sprintf("%s%s: %v", one.Name, at, err))
+}
+
+// fold makes one finding of the same finding on several nodes.
+func fold(findings []rule.Finding) []rule.Finding {
+	var folded []rule.Finding
+	at := map[string]int{}
+	for _, f := range findings {
+		key := strings.Join([]string{f.Rule, string(f.Severity), f.What}, "\x00")
+		i, seen := at[key]
+		if !seen || len(f.Nodes) == 0 {
+			at[key] = len(folded)
+			folded = append(folded, f)
+			continue
+		}
+		known := &folded[i]
+		for _, node := range f.Nodes {
+			if !slices.Contains(known.Nodes, node) {
+				known.Nodes = append(slices.Clone(known.Nodes), node)
+			}
+		}
+		if f.At.After(known.At) {
+			known.At = f.At
+		}
+	}
+	for _, f := range folded {
+		slices.Sort(f.Nodes)
+	}
+	return folded
+}

@@ -1,0 +1,13 @@
+// Package rules has the rules of a check: one file for each, with its test beside it.
+package rules
+
+import "ovs-offline/answer/check/rule"
+
+// All returns the rules, those that take longer last.
+func All() []rule.Rule {
+	return []rule.Rule{
+		interfaceWithoutPortNumber(),
+		portBoundElsewhere(),
+		chassisMissing(),
+	}
+}

@@ -1,0 +1,68 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/show"
+	"ovs-offline/internal/terminal"
+)
+
+// Print prints the findings for people, each with what follows from it and what to run next. detail
+// adds the evidence and the sources.
+func (r *Report) Print(page *show.Page, detail bool) {
+	page.WarnEach("", r.Remarks)
+	for _, f := range r.Findings {
+		printFinding(page, f, detail)
+	}
+	page.Lines("Not judged", r.Unjudged)
+	page.Printf("%s\n", r.Summary())
+}
+
+// Summary returns the numbers of findings in one sentence.
+func (r *Report) Summary() string {
+	errors, warnings := 0, 0
+	for _, f := range r.Findings {
+		if f.Severity == rule.Error {
+			errors++
+		} else {
+			warnings++
+		}
+	}
+	found := "nothing found"
+	if len(r.Findings) > 0 {
+		found = phrase.Count(errors, "error") + ", " + phrase.Count(warnings, "warning")
+	}
+	return fmt.Sprintf("%s on %s by %s", found, phrase.Count(r.Nodes, "node"), phrase.Count(r.Rules, "rule"))
+}
+
+func printFinding(page *show.Page, f rule.Finding, detail bool) {
+	page.Printf("%s\n", terminal.Escape(Line(f)))
+	page.Printf("    follows: %s\n", terminal.Escape(f.Follows))
+	for _, next := range f.Next {
+		page.Printf("    next:    %s\n", terminal.Escape(next))
+	}
+	if !detail {
+		return
+	}
+	for _, text := range f.Evidence {
+		page.Printf("    seen in: %s\n", terminal.Escape(text))
+	}
+	for _, text := range f.Sources {
+		page.Printf("    see:     %s\n", terminal.Escape(text))
+	}
+}
+
+// Line returns a finding in one line: its severity, nodes, moment and what is wrong.
+func Line(f rule.Finding) string {
+	var parts []string
+	if len(f.Nodes) > 0 {
+		parts = append(parts, phrase.FirstNames(f.Nodes)+":")
+	}
+	if !f.At.IsZero() {
+		parts = append(parts, show.Time(f.At)+":")
+	}
+	return strings.ToUpper(string(f.Severity)) + " " + strings.Join(append(parts, f.What), " ") + " [" + f.Rule + "]"
+}
