@@ -19,6 +19,7 @@ type Port struct {
 	Name       string
 	Tag        int               // the VLAN of an access port, 0 for none
 	Config     map[string]string // other_config
+	IDs        map[string]string // external_ids
 	Interfaces []*Interface
 }
 
@@ -45,7 +46,7 @@ func Bridges(conf *file.Index) ([]*Bridge, error) {
 		interfaces[row.UUID] = iface
 	}
 	ports := map[string]*Port{}
-	for row, err := range conf.Rows("Port", "name", "tag", "other_config", "interfaces") {
+	for row, err := range conf.Rows("Port", "name", "tag", "other_config", "external_ids", "interfaces") {
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +70,7 @@ func Bridges(conf *file.Index) ([]*Bridge, error) {
 }
 
 func newPort(row ovsdb.Row, interfaces map[string]*Interface) *Port {
-	port := &Port{Name: row.String("name"), Config: row.Map("other_config")}
+	port := &Port{Name: row.String("name"), Config: row.Map("other_config"), IDs: row.Map("external_ids")}
 	port.Tag, _ = row.Int("tag")
 	for _, id := range row.UUIDs("interfaces") {
 		if iface := interfaces[id]; iface != nil {

@@ -5,6 +5,7 @@ import (
 
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -68,4 +69,15 @@ func (n *Node) Output(name recording.Name) (string, error) {
 func (n *Node) BridgeOutput(bridge string, name recording.Name) (string, error) {
 	text, _, err := workdir.CollectedText(n.Dir.BridgeRecorded(bridge, string(name)))
 	return text, err
+}
+
+// Printed returns the rows of a table of the OVS database as ovs-vsctl list printed them, with the
+// states that no database file holds; none where that was not recorded.
+func (n *Node) Printed(table string) ([]ovsdb.Record, error) {
+	file, ok, err := workdir.OpenCollected(n.Dir.Recorded(workdir.RecordedList(table)))
+	if !ok {
+		return nil, err
+	}
+	defer file.Close()
+	return ovsdb.Listing(file)
 }

@@ -6,8 +6,31 @@ import "ovs-offline/answer/check/rule"
 // All returns the rules, those that take longer last.
 func All() []rule.Rule {
 	return []rule.Rule{
+		// Ports.
 		interfaceWithoutPortNumber(),
+		interfaceDown(),
+		logicalPortTwice(),
 		portBoundElsewhere(),
+		portRequestedElsewhere(),
+		portNotClaimed(),
+		interfaceWithoutLogicalPort(),
+		patchWithoutPeer(),
+		mappedBridgeMissing(),
+
+		// Tunnels.
+		tunnelDown(),
+		tunnelMissing(),
+		encapAddress(),
+
+		// The control plane.
 		chassisMissing(),
+		chassisTwice(),
+		chassisBehind(),
+		northdBehind(),
+		controllerNotConnected(),
+
+		// Flows and data.
+		bridgeWithoutFlows(),
+		dataLost(),
 	}
 }

@@ -1,0 +1,62 @@
+package rules
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
+)
+
+// bridgeWithoutFlows finds the bridges that drop every packet: their fail mode is secure, and they
+// have no flows.
+func bridgeWithoutFlows() rule.Rule {
+	return rule.Rule{
+		Name: "bridge-without-flows", Severity: rule.Error,
+		Follows: "the bridge drops every packet",
+		Sources: []string{"ovs-vswitchd.conf.db(5), Bridge, fail_mode"},
+		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
+			var err error
+			failed := n.OVS.Each("Bridge", func(row ovsdb.Row) {
+				name := row.String("name")
+				if row.String("fail_mode") != "secure" || len(row.UUIDs("ports")) < 2 {
+					return
+				}
+				empty, readErr := isEmpty(n.Dir.DumpFile(name, workdir.Flows))
+				if readErr != nil {
+					err = readErr
+				}
+				if empty {
+					found(rule.Finding{What: fmt.Sprintf("bridge %s has fail mode secure and no flows", name),
+						Evidence: []string{"Bridge " + name + " in conf.db: fail_mode", "ovs-ofctl dump-flows " + name},
+						Next:     []string{"ovs-offline timeline --program ovs-vswitchd", "ovs-offline drift"}})
+				}
+			}, "name", "fail_mode", "ports")
+			if failed != nil {
+				return failed
+			}
+			return err
+		},
+	}
+}
+
+// isEmpty reports whether a dump was collected and holds no flow.
+func isEmpty(path string) (bool, error) {
+	file, ok, err := workdir.OpenCollected(path)
+	if !ok {
+		return false, err
+	}
+	defer file.Close()
+	for _, problem := range openflow.RawFlows(bufio.NewReader(file)) {
+		if problem == nil {
+			return false, nil
+		}
+		if problem.Lost {
+			return false, nil // something is there
+		}
+	}
+	return true, nil
+}

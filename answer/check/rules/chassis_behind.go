@@ -1,0 +1,72 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/phrase"
+)
+
+// settleTime is how long ovn-northd and ovn-controllers may take for a change before they count as
+// behind.
+const settleTime = 30 * time.Second
+
+// chassisBehind finds the chassis whose ovn-controller has not confirmed the number that ovn-northd
+// wrote into the southbound database, long after it was written.
+func chassisBehind() rule.Rule {
+	return rule.Rule{
+		Name: "chassis-behind", Severity: rule.Error,
+		Follows: "the flows of that node are those of an older state of the southbound database",
+		Sources: []string{"ovn-sb(5), SB_Global nb_cfg and Chassis_Private nb_cfg", "ovn-nb(5), NB_Global nb_cfg_timestamp"},
+		Deployment: func(_ context.Context, d *rule.Deployment, found func(rule.Finding)) error {
+			wanted, ok, err := configNumber(d)
+			if err != nil || !ok {
+				return err
+			}
+			chassis, err := d.Chassis()
+			if err != nil {
+				return err
+			}
+			titles := map[string]string{}
+			for _, c := range chassis {
+				titles[c.Name] = c.Title()
+			}
+			return d.SB.Each("Chassis_Private", func(row ovsdb.Row) {
+				has, _ := row.Int("nb_cfg")
+				title := titles[row.String("name")]
+				if title == "" || has >= wanted {
+					return
+				}
+				confirmed := timestamp(row, "nb_cfg_timestamp")
+				if d.SB.Changed.IsZero() || !confirmed.IsZero() && d.SB.Changed.Sub(confirmed) < settleTime {
+					return
+				}
+				found(rule.Finding{At: confirmed, Nodes: []string{title},
+					What:     fmt.Sprintf("ovn-controller of %s has confirmed change %d of %d: it is %s behind", title, has, wanted, phrase.Count(wanted-has, "change")),
+					Evidence: []string{"Chassis_Private " + row.String("name") + " and SB_Global in the southbound database: nb_cfg"},
+					Next:     []string{"ovs-offline drift " + title, "ovs-offline timeline --program ovn-controller", "on the node: ovn-appctl -t ovn-controller connection-status"}})
+			}, "name", "nb_cfg", "nb_cfg_timestamp")
+		},
+	}
+}
+
+// configNumber returns the number that chassis have to confirm; ok is false without a southbound
+// database.
+func configNumber(d *rule.Deployment) (number int, ok bool, err error) {
+	if d.SB == nil {
+		return 0, false, nil
+	}
+	err = d.SB.Each("SB_Global", func(row ovsdb.Row) { number, ok = row.Int("nb_cfg") }, "nb_cfg")
+	return number, ok, err
+}
+
+// timestamp returns a column with milliseconds since 1970, zero where it is 0 or missing.
+func timestamp(row ovsdb.Row, column string) time.Time {
+	if at, _ := row.Int(column); at > 0 {
+		return time.UnixMilli(int64(at)).UTC()
+	}
+	return time.Time{}
+}

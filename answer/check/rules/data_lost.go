@@ -1,0 +1,31 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/phrase"
+)
+
+// dataLost finds the data that the source of a node held and that could not be read.
+func dataLost() rule.Rule {
+	return rule.Rule{
+		Name: "data-lost", Severity: rule.Warning,
+		Follows: "what depends on this data is not judged, and traces may lack it",
+		Sources: []string{"manifest.json of the working directory: lost"},
+		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
+			manifest, err := n.Manifest()
+			if err != nil {
+				return err
+			}
+			for _, collection := range manifest.Collections {
+				for _, lost := range collection.Lost {
+					found(rule.Finding{What: fmt.Sprintf("a part of the source could not be read: %s", phrase.Shorten(lost, 300)),
+						Evidence: []string{collection.Source.Kind + " " + collection.Source.Name}, Next: []string{"ovs-offline inspect SOURCE"}})
+				}
+			}
+			return nil
+		},
+	}
+}

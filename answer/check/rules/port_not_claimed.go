@@ -1,0 +1,41 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/node"
+)
+
+// portNotClaimed finds the interfaces of a node whose logical port is bound to no chassis, or that
+// ovn-controller has bound and not brought up.
+func portNotClaimed() rule.Rule {
+	return rule.Rule{
+		Name: "port-not-claimed", Severity: rule.Error,
+		Follows: "the port gets no packets",
+		Sources: []string{"ovn-sb(5), Port_Binding, chassis and up"},
+		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
+			own, isChassis, err := n.ChassisOf()
+			if err != nil || !isChassis {
+				return err
+			}
+			return eachBound(n, func(iface *node.Interface, b rule.Binding) {
+				finding := rule.Finding{Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: chassis, up"},
+					Next: []string{"ovs-offline timeline --grep " + b.Port, "on the node: ovn-appctl -t ovn-controller recompute"}}
+				switch {
+				case b.Chassis == "" && b.Options["requested-chassis"] == "" && claims(b.Type):
+					finding.What = fmt.Sprintf("%s has interface %s here, and no chassis has claimed it", b.Title(), iface.Name)
+				case b.Chassis == own.UUID && b.Down:
+					finding.What = fmt.Sprintf("%s is bound to this node with interface %s, and is not up: its flows were not installed", b.Title(), iface.Name)
+				default:
+					return
+				}
+				found(finding)
+			})
+		},
+	}
+}
+
+// claims reports whether ovn-controller claims ports of a type for an interface.
+func claims(kind string) bool { return kind == "" || kind == "l2gateway" || kind == "vtep" }

@@ -1,0 +1,37 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/node"
+)
+
+// portRequestedElsewhere finds the interfaces of a node whose logical port was requested for other
+// chassis.
+func portRequestedElsewhere() rule.Rule {
+	return rule.Rule{
+		Name: "port-requested-elsewhere", Severity: rule.Error,
+		Follows: "ovn-controller does not bind the port here, and the interface gets no packets",
+		Sources: []string{"ovn-nb(5), Logical_Switch_Port, options:requested-chassis"},
+		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
+			own, isChassis, err := n.ChassisOf()
+			if err != nil || !isChassis {
+				return err
+			}
+			return eachBound(n, func(iface *node.Interface, b rule.Binding) {
+				requested := b.Options["requested-chassis"]
+				names := strings.Split(requested, ",")
+				if requested == "" || slices.Contains(names, own.Name) || slices.Contains(names, own.Hostname) {
+					return
+				}
+				found(rule.Finding{What: fmt.Sprintf("interface %s is of %s, which was requested for chassis %s", iface.Name, b.Title(), requested),
+					Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: options:requested-chassis"},
+					Next:     []string{"ovs-offline history --record " + b.Port}})
+			})
+		},
+	}
+}
