@@ -80,6 +80,7 @@ func knownNames() []string {
 		"version.txt", "hostname", "etc/hostname", "installed-rpms", "sos_reports/manifest.json",
 		"sos_commands/host/hostname", dateFile, "sos_commands/rpm/package-data", "sos_commands/dpkg/dpkg_-l",
 		"sos_commands/openvswitch/", "sos_commands/ovn_host/", "sos_commands/ovn_central/",
+		"sos_commands/openshift_ovn/", "sos_commands/microshift_ovn/",
 		"sos_strings/openvswitch/", "sos_strings/ovn_host/", "sos_strings/ovn_central/", "sos_strings/openshift_ovn/",
 	}
 }
@@ -108,7 +109,11 @@ func isWanted(rel string) bool {
 var singleOutputs = sync.OnceValue(func() map[string]bool {
 	files := map[string]bool{}
 	for _, pattern := range patterns() {
-		if !slices.Contains(knownNames(), pattern.folder+"/") {
+		switch {
+		case pattern.file != "":
+			files[pattern.file] = true
+		case pattern.scope == recording.OfDevice: // see isDeviceOutput
+		case !slices.Contains(knownNames(), pattern.folder+"/"):
 			files[pattern.folder+"/"+mangle(pattern.command)] = true
 		}
 	}

@@ -23,6 +23,7 @@ type pattern struct {
 	command  string // ends in a space where a bridge or a datapath follows
 	openflow openflow.Version
 	folder   string // of the plugin: sos_commands/PLUGIN
+	file     string // the path of the output, where it is not named for the command
 }
 
 // The outputs that describe the node itself. They are not recorded.
@@ -40,8 +41,8 @@ func patterns() []pattern {
 	var list []pattern
 	for _, command := range append(table, recording.Commands()...) {
 		for _, line := range command.SosLines() {
-			pattern := pattern{command.Name, command.Scope, line.Line, line.OpenFlow, "sos_commands/" + line.Plugin}
-			if command.Scope != recording.OfNode {
+			pattern := pattern{command.Name, command.Scope, line.Line, line.OpenFlow, "sos_commands/" + line.Plugin, line.File}
+			if command.Scope != recording.OfNode && line.File == "" {
 				pattern.command += " "
 			}
 			list = append(list, pattern)
@@ -73,6 +74,7 @@ type argument struct {
 	value  string
 	bridge string
 	table  string
+	device string
 	file   string
 }
 
@@ -97,9 +99,11 @@ func (c *contents) indexOutputs(ctx context.Context, report *Report, byFile map[
 			arguments = c.datapathArguments(pattern, byCommand)
 		case recording.OfTable:
 			arguments = c.tableArguments(pattern)
+		case recording.OfDevice:
+			arguments = c.deviceArguments(pattern)
 		}
 		for _, arg := range arguments {
-			rel := byCommand[inFolder(pattern.folder, pattern.command+arg.value)]
+			rel := cmp.Or(pattern.file, byCommand[inFolder(pattern.folder, pattern.command+arg.value)])
 			if rel == "" {
 				rel = path.Join(pattern.folder, arg.file)
 				if executed, known := byFile[rel]; known && executed.command != pattern.command+arg.value {
@@ -112,6 +116,7 @@ func (c *contents) indexOutputs(ctx context.Context, report *Report, byFile map[
 			return
 		}
 	}
+	c.indexTargets(report, byFile)
 	if len(ambiguous) > 0 {
 		report.Remarks = append(report.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and it is not known which file belongs to which bridge: their OpenFlow dumps are not taken", phrase.FirstNames(ambiguous)))
 	}
@@ -129,7 +134,7 @@ func (c *contents) addOutput(report *Report, p pattern, of argument, rel string,
 		return
 	}
 	report.All = append(report.All, recording.Output{
-		File: file, Command: p.name, Bridge: of.bridge, Table: of.table, OpenFlow: p.openflow,
+		File: file, Command: p.name, Bridge: of.bridge, Table: of.table, Device: of.device, OpenFlow: p.openflow,
 		Origin: real, Truncated: isTailed(real) || byFile[rel].truncated, Ran: byFile[rel].began,
 	})
 }
@@ -203,4 +208,31 @@ func (c *contents) tableArguments(pattern pattern) (list []argument) {
 		}
 	}
 	return list
+}
+
+// deviceArguments finds the network devices in the names of the files.
+func (c *contents) deviceArguments(pattern pattern) (list []argument) {
+	for _, rel := range c.names(pattern.folder + "/" + mangle(pattern.command) + "_") {
+		file := path.Base(rel)
+		device := strings.TrimPrefix(file, mangle(pattern.command)+"_")
+		list = append(list, argument{value: device, device: device, file: file})
+	}
+	return list
+}
+
+// indexTargets adds the outputs of the programs that ovs-appctl asks by the path of a socket, in which
+// their process ID is. Several plugins run such commands.
+func (c *contents) indexTargets(report *Report, byFile map[string]executed) {
+	seen := map[string]bool{}
+	for _, rel := range c.names("sos_commands/") {
+		run, ok := recording.ParseLine(byFile[rel].command)
+		if !ok {
+			run, ok = recording.ParseFileName(rel)
+		}
+		real, _, _ := c.resolve(rel)
+		if ok && run.Command.Target != "" && !seen[real] {
+			seen[real] = true
+			c.addOutput(report, pattern{name: run.Command.Name}, argument{}, rel, byFile)
+		}
+	}
 }

@@ -261,7 +261,7 @@ func (f frame) unsupported() bool {
 		"is not a valid command", "unknown command", "unknown table", // an older OVS
 		"version negotiation failed", "none of the usable flow formats", "OFPBRC_BAD_TYPE", "OFPBRC_BAD_STAT", // OpenFlow
 		"multicast snooping is disabled", "No such RSTP object", "no such stp object", // bridges
-		"Operation not supported", // datapaths
+		"Operation not supported", "retrieving offload statistics", // datapaths
 	}
 	return slices.ContainsFunc(messages, func(message string) bool { return strings.Contains(f.stderr, message) })
 }

@@ -85,7 +85,7 @@ func shellLine(command recording.Command) string {
 // liveCommands returns the recorded commands of one scope that are run on a live node.
 func liveCommands(bridge, large bool) []recording.Command {
 	return slices.DeleteFunc(recording.Commands(), func(command recording.Command) bool {
-		return command.NotLive || (command.Scope == recording.OfBridge) != bridge || command.Large != large
+		return command.NotLive || command.Target != "" || (command.Scope == recording.OfBridge) != bridge || command.Large != large
 	})
 }
 

@@ -41,6 +41,7 @@ const (
 	OfBridge         // one bridge, whose name follows the command line
 	OfDatapath       // one datapath, whose name follows; the outputs of all datapaths make one file
 	OfTable          // one table of a database, whose name follows
+	OfDevice         // one device of the kernel, whose name follows
 )
 
 // Command is a command whose output is recorded on a node.
@@ -60,6 +61,12 @@ type Command struct {
 	// Sos lists how sos plugins run the command, the preferred one first. If it is empty, the
 	// plugin openvswitch runs Line, also in each OpenFlow version if Versions is not 0.
 	Sos []SosLine
+	// Target is the program that ovs-appctl or ovn-appctl asks (-t), as TargetOf returns it; "" for
+	// ovs-vswitchd, and for other tools.
+	Target string
+	// Host marks output that belongs to the machine, or to a program of OVN, and that is kept in
+	// host/. No replica uses it.
+	Host bool
 	// Large marks output that a live node may take long to print.
 	Large bool
 	// NotLive marks a command that is not run on a live node.
@@ -68,11 +75,14 @@ type Command struct {
 	Missing string
 }
 
-// SosLine is a command line of an sos plugin, without the bridge or datapath.
+// SosLine is a command line of an sos plugin, without the bridge, datapath or device.
 type SosLine struct {
 	Plugin   string
 	Line     string
 	OpenFlow openflow.Version // zero for a line without -O
+	// File is the path of the output in the report, where it is not named for the command; Plugin
+	// and Line are empty then.
+	File string
 }
 
 // Commands returns the table of all recorded commands. All code that collects, names or
@@ -92,7 +102,7 @@ func Commands() []Command {
 			Missing: "no ovs-ofctl show: ports are assumed to be up, and datapath ids and MACs are new"},
 		// Only OpenFlow 1.0 has the port flags no-flood, no-stp and no-receive-stp.
 		{Name: workdir.RecordedShow10, Scope: OfBridge, Line: "ovs-ofctl -O OpenFlow10 show",
-			Sos: []SosLine{{openvswitch, "ovs-ofctl -O OpenFlow10 show", openflow.OpenFlow10}, {Plugin: openvswitch, Line: "ovs-ofctl show"}}},
+			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-ofctl -O OpenFlow10 show", OpenFlow: openflow.OpenFlow10}, {Plugin: openvswitch, Line: "ovs-ofctl show"}}},
 		{Name: workdir.RecordedBridgeFlows, Scope: OfBridge, Line: "ovs-appctl bridge/dump-flows",
 			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows --offload-stats"}, {Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows"}}},
 		{Name: workdir.RecordedFeatures, Scope: OfBridge, Line: "ovs-appctl dpif/show-dp-features",
@@ -120,8 +130,7 @@ func Commands() []Command {
 		{Name: workdir.RecordedKernelRoutes, Line: "ip route show table all",
 			Sos: []SosLine{{Plugin: networking, Line: "ip route show table all"}}},
 		// On a live node, the OVS database has the zones.
-		{Name: workdir.RecordedZones, Line: "ovn-appctl -t ovn-controller ct-zone-list", NotLive: true,
-			Sos: []SosLine{{"microshift_ovn", "ovs-appctl -t /var/run/ovn/ovn-controller.*.ctl ct-zone-list", 0}}},
+		{Name: workdir.RecordedZones, Line: "ovn-appctl -t ovn-controller ct-zone-list", Target: controller, NotLive: true},
 		// On a live node, a backup of the database is taken instead.
 		{Name: workdir.RecordedDatabaseDump, Line: "ovsdb-client -f list dump", NotLive: true},
 		{Name: workdir.RecordedSwitchShow, Line: "ovs-vsctl show", NotLive: true,
@@ -144,7 +153,7 @@ func Commands() []Command {
 		}
 		table = append(table, command)
 	}
-	return table
+	return slices.Concat(table, switchCommands(), daemonCommands(), machineCommands())
 }
 
 // The sos plugins: openvswitch records nearly everything, ovn_central what the OVN databases hold,
@@ -172,7 +181,12 @@ func Dumps() []Command {
 
 // Recorded returns the commands whose output goes to recorded/.
 func Recorded() []Command {
-	return slices.DeleteFunc(Commands(), func(command Command) bool { return command.Dump != "" || command.Prints != "" })
+	return slices.DeleteFunc(Commands(), func(command Command) bool { return command.Dump != "" || command.Prints != "" || command.Host })
+}
+
+// OfHost returns the commands whose output goes to host/.
+func OfHost() []Command {
+	return slices.DeleteFunc(Commands(), func(command Command) bool { return !command.Host })
 }
 
 // Printing returns the commands whose outputs are parts of the OVN database of a kind.
@@ -190,36 +204,37 @@ func (c Command) WithVersion(version openflow.Version) string {
 }
 
 // SosLines returns every way in which sos runs the command, the preferred one
-// first. sos asks for each OpenFlow version, and once without a version.
+// first. sos asks for each OpenFlow version, and once without a version. There is none for a command
+// with a Target: the socket's name in its line has the process ID of the daemon.
 func (c Command) SosLines() []SosLine {
-	if len(c.Sos) > 0 {
+	if len(c.Sos) > 0 || c.Target != "" {
 		return c.Sos
 	}
 	var lines []SosLine
 	if c.Versions > 0 {
 		for _, version := range openflow.Versions() {
-			lines = append(lines, SosLine{openvswitch, c.WithVersion(version), version})
+			lines = append(lines, SosLine{Plugin: openvswitch, Line: c.WithVersion(version), OpenFlow: version})
 		}
 	}
 	lines = append(lines, SosLine{Plugin: openvswitch, Line: c.Line})
 	if c.Name == Flows {
-		lines = append(lines, SosLine{"ovn_host", c.WithVersion(openflow.OpenFlow13), openflow.OpenFlow13})
+		lines = append(lines, SosLine{Plugin: "ovn_host", Line: c.WithVersion(openflow.OpenFlow13), OpenFlow: openflow.OpenFlow13})
 	}
 	return lines
 }
 
-// byName is Recorded by name. It is made once, because ByFile is called for each
+// byName is Recorded and OfHost by name. It is made once, because ByFile is called for each
 // of up to a million entries of a source.
 var byName = sync.OnceValue(func() map[string]Command {
 	table := map[string]Command{}
-	for _, command := range Recorded() {
+	for _, command := range append(Recorded(), OfHost()...) {
 		table[string(command.Name)] = command
 	}
 	return table
 })
 
 // ByFile returns the command whose output a file holds, judged by the file's path:
-// recorded/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and anywhere NAME or
+// recorded/NAME, host/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and anywhere NAME or
 // BRIDGE.NAME, also with .txt, where NAME has a dot (stp.show, br0.stp.show). bridge is
 // the bridge's name as it is spelled in the path, "" if the path has none.
 func ByFile(file string) (command Command, bridge string, ok bool) {
@@ -229,7 +244,9 @@ func ByFile(file string) (command Command, bridge string, ok bool) {
 		switch {
 		case command.Scope == OfBridge && path.Base(path.Dir(folder)) == "bridges":
 			return command, path.Base(folder), true
-		case command.Scope != OfBridge && path.Base(folder) == "recorded":
+		case command.Scope == OfDevice && path.Base(path.Dir(folder)) == "devices":
+			return command, path.Base(folder), true
+		case command.Scope != OfBridge && command.Scope != OfDevice && path.Base(folder) == folderOf(command):
 			return command, "", true
 		}
 	}
@@ -237,7 +254,7 @@ func ByFile(file string) (command Command, bridge string, ok bool) {
 		command, ok = byName()[name]
 		prefix := strings.TrimSuffix(strings.TrimSuffix(plain, name), ".")
 		switch {
-		case !ok:
+		case !ok, command.Scope == OfDevice:
 		case command.Scope == OfBridge && prefix != "":
 			return command, prefix, true
 		case command.Scope == OfBridge && name == plain && folder != ".":
@@ -247,4 +264,12 @@ func ByFile(file string) (command Command, bridge string, ok bool) {
 		}
 	}
 	return Command{}, "", false
+}
+
+// folderOf returns the name of the folder of a workdir in which the output of a command is.
+func folderOf(command Command) string {
+	if command.Host {
+		return string(workdir.Host)
+	}
+	return "recorded"
 }

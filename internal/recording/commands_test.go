@@ -17,6 +17,13 @@ func TestByFile(t *testing.T) {
 		"br0.rstp.show":                            {"rstp.show", "br0"},
 		"case/br-ex.stp.show.txt":                  {"stp.show", "br-ex"},
 		"dpif.show":                                {"dpif.show", ""},
+		"host/uptime":                              {"uptime", ""},
+		"uptime":                                   {},
+		"recorded/uptime":                          {},
+		"wd/host/devices/eth0/ethtool.features":    {"ethtool.features", "eth0"},
+		"ethtool.features":                         {},
+		"ovn-controller.coverage.show.txt":         {"ovn-controller.coverage.show", ""},
+		"coverage.show":                            {"coverage.show", ""},
 		"case/dpif.show.txt":                       {"dpif.show", ""},
 		"br0.dpif.show":                            {}, // dpif/show covers the node
 		"list-bridge":                              {}, // too general a name outside recorded/

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -48,13 +49,28 @@ func ParseFileName(name string) (Invocation, bool) {
 		}
 		words := strings.Split(name[i:], "_")
 		if tool := toolOf(words[0]); tool != "" {
-			run := readWords(append([]string{tool}, words[1:]...))
+			run := readWords(append([]string{tool}, joinSocket(words[1:])...))
 			run.separator = "_"
 			return run.find()
 		}
 	}
 	command, ok := dashed()[name]
 	return Invocation{Command: command}, ok
+}
+
+// joinSocket joins the words of the name of a file that are the path of one socket, after -t: sos
+// writes a "*" in it as "_", and ovnnb_db.ctl has a "_".
+func joinSocket(words []string) []string {
+	i := slices.Index(words, "-t")
+	if i < 0 {
+		return words
+	}
+	end := slices.IndexFunc(words[i+1:], func(word string) bool { return strings.HasSuffix(word, ".ctl") })
+	if end < 0 {
+		return words
+	}
+	socket := strings.Join(words[i+1:i+end+2], "_")
+	return slices.Concat(words[:i+1], []string{socket}, words[i+end+2:])
 }
 
 // outputName matches the names of files that people and programs give the outputs of tools of Open
@@ -71,7 +87,7 @@ var dashed = sync.OnceValue(func() map[string]Command {
 	all := map[string]Command{}
 	dashes := strings.NewReplacer(" -", "-", " ", "-", "/", "-")
 	for _, line := range ownLines() {
-		if line.command.Scope != OfBridge && line.command.Scope != OfTable {
+		if line.command.Scope != OfBridge && line.command.Scope != OfTable && line.target == "" {
 			all[dashes.Replace(line.command.Line)] = line.command
 			all[dashes.Replace(strings.Join(line.words, " "))] = line.command
 		}
@@ -82,7 +98,9 @@ var dashed = sync.OnceValue(func() map[string]Command {
 // ownLines are the command lines of the recorded commands.
 var ownLines = sync.OnceValue(func() (list []ownLine) {
 	for _, command := range Commands() {
-		list = append(list, ownLine{command, readWords(strings.Fields(command.Line))})
+		if !command.isOfSystem() {
+			list = append(list, ownLine{command, readWords(strings.Fields(command.Line))})
+		}
 	}
 	return list
 })
@@ -95,8 +113,8 @@ type ownLine struct {
 // tools are the programs of the recorded commands.
 var tools = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{"ovs-dpctl": true}
-	for _, command := range Commands() {
-		tool, _, _ := strings.Cut(command.Line, " ")
+	for _, line := range ownLines() {
+		tool, _, _ := strings.Cut(line.command.Line, " ")
 		all[tool] = true
 	}
 	return all
@@ -124,12 +142,13 @@ type run struct {
 	version   openflow.Version
 	separator string // between the words
 	partial   bool   // the command prints only some columns
+	target    string // see Command.Target
 }
 
 // readWords takes the options away. ovs-dpctl has the commands of ovs-appctl's dpctl/, and ovn-appctl is
-// another name of ovs-appctl.
+// ovs-appctl with another default of -t.
 func readWords(words []string) run {
-	r := run{separator: " "}
+	r, target := run{separator: " "}, ""
 	withValue := []string{"-O", "--protocols", "-t", "--timeout", "--target", "-f", "--format", "-T", "--db"}
 	for i := 0; i < len(words); i++ {
 		word := words[i]
@@ -149,12 +168,19 @@ func readWords(words []string) run {
 			r.version = openflow.ParseVersion(value)
 		}
 		r.partial = r.partial || name == "--columns"
+		if name == "-t" || name == "--target" {
+			target = value
+		}
 	}
 	if len(r.words) > 1 && r.words[0] == "ovs-dpctl" {
 		r.words[0], r.words[1] = "ovs-appctl", "dpctl/"+r.words[1]
 	}
 	if len(r.words) > 0 && r.words[0] == "ovn-appctl" {
 		r.words[0] = "ovs-appctl"
+		target = cmp.Or(target, controller)
+	}
+	if len(r.words) > 0 && r.words[0] == "ovs-appctl" {
+		r.target = TargetOf(target)
 	}
 	if len(r.words) > 1 && r.words[0] == "ip" {
 		r.words = wholeAddress(r.words)
@@ -178,10 +204,14 @@ func wholeAddress(words []string) []string {
 func (r run) find() (found Invocation, ok bool) {
 	own := 0
 	for _, line := range ownLines() {
-		if len(line.words) < own || !r.begins(line.words) || line.version != 0 && line.version != r.version {
+		words := line.words
+		if r.separator == "_" {
+			words = strings.Split(strings.Join(words, "_"), "_")
+		}
+		if len(line.words) < own || r.target != line.target || !r.begins(words) || line.version != 0 && line.version != r.version {
 			continue
 		}
-		rest := r.words[len(line.words):]
+		rest := r.words[len(words):]
 		if line.command.Scope == OfTable && !r.isTable(rest) || line.command.Scope == OfNode && len(rest) > 0 || len(line.words) == own && line.version == 0 {
 			continue
 		}

@@ -23,6 +23,7 @@ type Output struct {
 	Command  Name
 	Bridge   string           // "" if the command does not concern one bridge
 	Table    string           // of a database, as the command line spells it; "" for other commands
+	Device   string           // of the kernel; "" if the command does not concern one
 	OpenFlow openflow.Version // zero for a command without -O
 	Origin   string           // its path in the source
 	Ran      time.Time        // when the command began; zero if that is not known
@@ -181,15 +182,16 @@ func (n *Recording) Outputs(command Name, bridge string) []Output {
 	return n.BySubject()[Subject{Command: command, Bridge: bridge}]
 }
 
-// Subject is a command and the bridge or the table that it ran for, "" for none.
+// Subject is a command and the bridge, the table or the device that it ran for, "" for none.
 type Subject struct {
 	Command Name
 	Bridge  string
 	Table   string
+	Device  string
 }
 
 // Subject returns what the output is of.
-func (o Output) Subject() Subject { return Subject{o.Command, o.Bridge, o.Table} }
+func (o Output) Subject() Subject { return Subject{o.Command, o.Bridge, o.Table, o.Device} }
 
 // BySubject returns all outputs by their subject, the best of each first.
 func (n *Recording) BySubject() map[Subject][]Output {

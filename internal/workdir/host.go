@@ -14,6 +14,40 @@ const Host Kind = "host"
 // hostLogs is the folder of the logs below the folder of the kind Host.
 const hostLogs = "logs"
 
+// Names of outputs and texts that belong to the machine, in host/. The programs of OVN and the servers
+// of the databases have theirs in front: ovn-controller.coverage.show, ovn-northd.status,
+// ovsdb-server.memory.show, nb.memory.show, cluster.status.nb.
+const (
+	HostDate        = "date"
+	HostUptime      = "uptime"
+	HostKernel      = "uname"
+	HostMemory      = "free"
+	HostProcessors  = "lscpu"
+	HostCommandLine = "proc.cmdline"
+	HostProcesses   = "ps"
+	HostDebs        = "dpkg"
+	HostRPMs        = "rpm"
+	HostUnits       = "systemctl.list-units"
+	HostUnitFiles   = "systemctl.list-unit-files"
+	HostSysctl      = "sysctl"
+	HostRules       = "ip.rule"
+	HostNeighbours  = "ip.neigh"
+	HostLinks       = "ip.link"
+	HostNftables    = "nft.ruleset"
+
+	HostDeviceFeatures   = "ethtool.features"   // ethtool -k, of one device
+	HostDeviceStatistics = "ethtool.statistics" // ethtool -S, of one device
+
+	HostCertificates = "certificates"  // subject, issuer and dates of public certificates
+	HostCPUSets      = "nova.cpu-sets" // the lines of nova.conf with the processors of instances
+	HostUnitMemory   = "cgroup.memory" // the memory of the units of Open vSwitch and OVN
+)
+
+// HostDevice returns the path of a recorded output about one network device of the machine.
+func (d *Data) HostDevice(device, name string) string {
+	return d.join(string(Host), "devices", EncodeName(device), name)
+}
+
 // HostRecorded returns the path of a recorded output that belongs to the machine.
 func (d *Data) HostRecorded(name string) string { return d.join(string(Host), name) }
 

@@ -44,6 +44,22 @@ const (
 	RecordedSTP         = "stp.show"
 )
 
+// Names of outputs that tell how ovs-vswitchd and its datapath are doing, in recorded/.
+const (
+	RecordedCoverage       = "coverage.show"
+	RecordedUpcalls        = "upcall.show"
+	RecordedMemory         = "memory.show"
+	RecordedConntrackStats = "dpctl.ct-stats-show"
+	RecordedConntrackLimit = "dpctl.ct-get-maxconns"
+	RecordedConntrackCount = "dpctl.ct-get-nconns"
+	RecordedOffloadStats   = "dpctl.offload-stats-show"
+	RecordedPMDStats       = "dpif-netdev.pmd-stats-show"
+	RecordedPMDQueues      = "dpif-netdev.pmd-rxq-show"
+	RecordedPMDPerformance = "dpif-netdev.pmd-perf-show"
+	RecordedOtherConfig    = "get.other_config"
+	RecordedFDBStats       = "fdb.stats-show" // of a bridge
+)
+
 // SaveScript is the file in restore_flows that holds the script of ovs-save.
 const SaveScript = "do_restore.sh"
 
