@@ -133,3 +133,19 @@ func (d *Data) DumpBytes() (size int64) {
 func (d *Data) OtherDump(bridge string, dump Dump, openflow string) string {
 	return d.BridgeRecorded(bridge, string(dump)+"."+openflow)
 }
+
+// RecordedBridges returns the names of the bridges with recorded outputs, in their order.
+func (d *Data) RecordedBridges() ([]string, error) {
+	entries, err := os.ReadDir(d.Recorded("bridges"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var bridges []string
+	for _, entry := range entries {
+		if name, ok := DecodeName(entry.Name()); ok && entry.IsDir() {
+			bridges = append(bridges, name)
+		}
+	}
+	slices.Sort(bridges)
+	return bridges, err
+}

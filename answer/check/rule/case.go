@@ -81,3 +81,6 @@ func (n *Node) Printed(table string) ([]ovsdb.Record, error) {
 	defer file.Close()
 	return ovsdb.Listing(file)
 }
+
+// RecordedBridges returns the bridges of which commands were recorded.
+func (n *Node) RecordedBridges() ([]string, error) { return n.Dir.RecordedBridges() }

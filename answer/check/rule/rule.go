@@ -21,7 +21,9 @@ type Rule struct {
 
 // Finish gives a finding what it lacks of its rule.
 func (r *Rule) Finish(f Finding) Finding {
-	f.Rule = r.Name
+	if f.Rule == "" {
+		f.Rule = r.Name
+	}
 	if f.Severity == "" {
 		f.Severity = r.Severity
 	}

@@ -21,9 +21,10 @@ func logicalPortTwice() rule.Rule {
 				return err
 			}
 			bindings, err := n.Deployment.Bindings()
+			settings, _ := n.Settings()
 			of := map[string][]string{}
 			for iface := range node.Interfaces(bridges...) {
-				if id := iface.IDs["iface-id"]; id != "" && iface.Number >= 0 {
+				if id := iface.IDs["iface-id"]; id != "" && iface.Number >= 0 && iface.Type != "patch" && iface.Port.Bridge.Name == settings.Bridge() {
 					of[id] = append(of[id], iface.Name)
 				}
 			}

@@ -29,8 +29,22 @@ func All() []rule.Rule {
 		northdBehind(),
 		controllerNotConnected(),
 
-		// Flows and data.
+		// The machine.
+		unitNotRunning(),
+		knownDefects(),
+		certificateExpiry(),
+		unitMemory(),
+		dpdkCores(),
+
+		// Tables, flows and data.
+		fdbFull(),
+		datapathLost(),
+		datapathMasks(),
+		megaflowLimit(),
 		bridgeWithoutFlows(),
 		dataLost(),
+
+		// What takes longer.
+		logs(),
 	}
 }

@@ -1,0 +1,299 @@
+package rules
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/daemonlog"
+	"ovs-offline/internal/workdir"
+)
+
+// logs lets all rules in logs/ look at the logs of a node, which are read once.
+func logs() rule.Rule {
+	return rule.Rule{
+		Name: "logs", Severity: rule.Warning, Slow: true, Sources: []string{"the logs of the node"},
+		Node: func(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
+			files, err := n.Dir.HostLogs()
+			if err != nil || len(files) == 0 {
+				return err
+			}
+			rules, err := logRules()
+			if err != nil {
+				return err
+			}
+			packages, err := n.Packages()
+			if err != nil {
+				return err
+			}
+			rules = slices.DeleteFunc(rules, func(r *logRule) bool { return !r.concerns(packages) })
+			read, err := readLogs(ctx, n.Dir.Relative, files, rules)
+			if err != nil {
+				return err
+			}
+			recorded, err := n.Recorded()
+			if err != nil {
+				return err
+			}
+			if recorded.IsZero() {
+				recorded = read.last
+			}
+			for _, s := range read.all() {
+				if finding, ok := s.finding(recorded, packages); ok {
+					found(finding)
+				}
+			}
+			return read.lost()
+		},
+	}
+}
+
+// seen is the lines that one rule has seen and that make one finding.
+type seen struct {
+	rule   *logRule
+	values map[string]string // of the last line
+	where  string            // the file and the number of the last line
+	text   string            // of the last line
+	count  int
+	times  []time.Time // of the last lines, at most rule.Least of them
+	next   int         // in times
+	at     time.Time   // of the last line with which there were enough; zero for none
+	enough bool
+}
+
+// add adds a line.
+func (s *seen) add(line *daemonlog.Line, values map[string]string, file string) {
+	s.count++
+	s.values, s.where, s.text = values, fmt.Sprintf("%s, line %d", file, line.Number), string(line.Text[:min(len(line.Text), 500)])
+	if len(s.times) < s.rule.Least {
+		s.times = append(s.times, line.At)
+	} else {
+		s.times[s.next] = line.At
+		s.next = (s.next + 1) % s.rule.Least
+	}
+	if len(s.times) < s.rule.Least {
+		return
+	}
+	oldest := s.times[s.next%len(s.times)]
+	if s.rule.within == 0 || line.At.Sub(oldest).Abs() <= s.rule.within {
+		s.enough = true
+		if line.At.After(s.at) {
+			s.at = line.At
+		}
+	}
+}
+
+// finding returns what the lines say; ok is false if there are too few, or if they are too old for a
+// node that was recorded at a time.
+func (s *seen) finding(recorded time.Time, packages map[string]string) (finding rule.Finding, ok bool) {
+	if !s.enough || !s.at.IsZero() && recorded.Sub(s.at) > s.rule.age {
+		return finding, false
+	}
+	values := map[string]any{"Count": s.count, "Packages": s.rule.installed(packages)}
+	for name, value := range s.values {
+		values[name] = value
+	}
+	var what strings.Builder
+	if err := s.rule.what.Execute(&what, values); err != nil {
+		return finding, false
+	}
+	return rule.Finding{Rule: s.rule.Name, Severity: s.rule.Severity, What: what.String(), At: s.at, Follows: s.rule.Follows, Next: s.rule.Next,
+		Sources: s.rule.Sources, Evidence: []string{s.where + ": " + s.text}}, true
+}
+
+// readLog is what was read of the logs of a node.
+type readLog struct {
+	found  map[string]map[string]*seen // by the name of the rule, and by its key
+	before map[string]bool             // the rules of which the line After was seen
+	last   time.Time                   // of all lines
+	bad    []string                    // files that could not be read to their ends
+}
+
+func newReadLog() *readLog {
+	return &readLog{found: map[string]map[string]*seen{}, before: map[string]bool{}}
+}
+
+// maxKeys bounds the findings of one rule on a node: a hostile log can name anything.
+const maxKeys = 1000
+
+// readLogs reads the logs of several programs side by side, those of one program in order of time.
+func readLogs(ctx context.Context, relative func(string) string, files []workdir.Log, rules []*logRule) (*readLog, error) {
+	byProgram := map[string][]workdir.Log{}
+	for _, file := range files {
+		byProgram[file.Program] = append(byProgram[file.Program], file)
+	}
+	parts := make(chan *readLog, len(byProgram))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(2)
+	for _, files := range byProgram {
+		group.Go(func() error {
+			part := newReadLog()
+			defer func() { parts <- part }()
+			return part.readProgram(ctx, relative, files, rules)
+		})
+	}
+	err := group.Wait()
+	close(parts)
+	all := newReadLog()
+	for part := range parts {
+		all.merge(part)
+	}
+	return all, err
+}
+
+// merge adds what was read of another program.
+func (l *readLog) merge(part *readLog) {
+	for name, keys := range part.found {
+		if l.found[name] == nil {
+			l.found[name] = map[string]*seen{}
+		}
+		for key, s := range keys {
+			if known := l.found[name][key]; known == nil || !known.enough {
+				l.found[name][key] = s
+			} else {
+				known.count += s.count
+			}
+		}
+	}
+	if part.last.After(l.last) {
+		l.last = part.last
+	}
+	l.bad = append(l.bad, part.bad...)
+}
+
+// readProgram reads the files of one program, the oldest first.
+func (l *readLog) readProgram(ctx context.Context, relative func(string) string, files []workdir.Log, rules []*logRule) error {
+	first := map[string]time.Time{}
+	for _, file := range files {
+		at, err := firstTime(ctx, file)
+		if err != nil {
+			return err
+		}
+		first[file.Path] = at
+	}
+	slices.SortStableFunc(files, func(a, b workdir.Log) int { return first[a.Path].Compare(first[b.Path]) })
+	for _, file := range files {
+		if err := l.readFile(ctx, file, relative(file.Path), rules); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logOptions are how all logs are read: a node's own time zone is not known, and UTC is taken for it.
+func logOptions() daemonlog.Options { return daemonlog.Options{Location: time.UTC} }
+
+// firstTime returns the time of the first line of a log that has one.
+func firstTime(ctx context.Context, file workdir.Log) (at time.Time, err error) {
+	in, err := daemonlog.Open(ctx, file.Path, file.Program, logOptions())
+	if err != nil {
+		return at, err
+	}
+	defer in.Close()
+	for range 100 {
+		line, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil || !line.At.IsZero() {
+			return line.At, err
+		}
+	}
+	return at, nil
+}
+
+func (l *readLog) readFile(ctx context.Context, file workdir.Log, name string, rules []*logRule) error {
+	in, err := daemonlog.Open(ctx, file.Path, file.Program, logOptions())
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	of := map[string][]*logRule{} // by the program that wrote a line
+	for _, r := range rules {
+		for _, program := range r.Programs {
+			of[program] = append(of[program], r)
+		}
+	}
+	for {
+		line, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range of[string(line.Program)] {
+			l.look(r, line, name)
+		}
+	}
+	result := in.Result()
+	if result.Last.After(l.last) {
+		l.last = result.Last
+	}
+	if result.Lost != "" {
+		l.bad = append(l.bad, name+": "+result.Lost)
+	}
+	return nil
+}
+
+// look lets a rule look at a line.
+func (l *readLog) look(r *logRule, line *daemonlog.Line, file string) {
+	if len(r.until) > 0 && bytes.Contains(line.Text, r.until) {
+		delete(l.found, r.Name)
+	}
+	if len(r.after) > 0 && bytes.Contains(line.Text, r.after) {
+		l.before[r.Name] = true
+	}
+	if values, ok := r.groups(line); ok && (len(r.after) == 0 || l.before[r.Name]) {
+		l.add(r, line, values, file)
+	}
+}
+
+// add adds a line to what its rule has seen.
+func (l *readLog) add(r *logRule, line *daemonlog.Line, values map[string]string, file string) {
+	keys := l.found[r.Name]
+	if keys == nil {
+		keys = map[string]*seen{}
+		l.found[r.Name] = keys
+	}
+	key := r.key(values)
+	s := keys[key]
+	if s == nil {
+		if len(keys) >= maxKeys {
+			return
+		}
+		s = &seen{rule: r}
+		keys[key] = s
+	}
+	s.add(line, values, file)
+}
+
+// all returns what was seen, in the order of the rules' names.
+func (l *readLog) all() (list []*seen) {
+	for _, keys := range l.found {
+		for _, s := range keys {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b *seen) int {
+		return cmp.Or(cmp.Compare(a.rule.Name, b.rule.Name), cmp.Compare(a.where, b.where))
+	})
+	return list
+}
+
+// lost returns an error that names the files that could not be read to their ends.
+func (l *readLog) lost() error {
+	if len(l.bad) == 0 {
+		return nil
+	}
+	return fmt.Errorf("these logs could not be read to their ends: %s", strings.Join(l.bad, "; "))
+}
