@@ -24,7 +24,7 @@ RELEASE_URL ?= https://example.org/ovs-offline/$(VERSION)
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: build env man install dist demo quick test kubernetes test-k8s test-ovnkube test-kubeovn test-versions test-kernel test-ovn fuzz fidelity bench lint sbom vulnerabilities deps test-deps
+.PHONY: build env man install dist demo quick test kubernetes test-k8s test-ovnkube test-kubeovn test-versions test-kernel test-ovn test-hotsos fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-s -w -X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -126,6 +126,11 @@ test-kernel:
 test-ovn: build
 	go build -o build/ovntests ./scripts/ovntests
 	build/ovntests --packets 6 --tests '$(TESTS)' $(OVN) $(INSTALLED) build/ovn
+
+# What check finds in the inputs of hotsos's own tests. HOTSOS is a checkout of
+# github.com/canonical/hotsos.
+test-hotsos: test-deps
+	OVS_OFFLINE_HOTSOS=$(abspath $(HOTSOS)) $(GOTESTSUM) --format testname --packages ./test/oracle/hotsos -- -count=1
 
 # How alike the traces of live nodes and their replicas are, node by node.
 fidelity: test-deps

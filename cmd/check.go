@@ -37,6 +37,7 @@ func newCheck(shared *options) *cobra.Command {
 		RunE:              o.withNodes(o.run),
 	}
 	detailFlag(command, &o.detail, "print the evidence and the sources of each finding")
+	o.runtimeFlag(command)
 	o.nodeFlag(command)
 	o.outputFlag(command)
 	return command
@@ -45,6 +46,7 @@ func newCheck(shared *options) *cobra.Command {
 func (o *checkOptions) run(ctx context.Context, selected *set.Set, _ []string) error {
 	progress := o.progress()
 	found, err := check.Run(ctx, selected, check.Options{
+		Programs: rule.Programs{Runtime: o.runtime, Version: version},
 		Found:    func(f rule.Finding) { progress.print("found: %s", terminal.Escape(check.Line(f))) },
 		Progress: func(text string) { progress.print("%s", text) },
 	})

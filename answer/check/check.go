@@ -20,6 +20,7 @@ import (
 
 // Options are the options of Run.
 type Options struct {
+	Programs rule.Programs
 	// Found takes each finding as soon as it is found, from one rule at a time; nil for none.
 	Found func(rule.Finding)
 	// Progress takes what is being done; nil for none.
@@ -44,7 +45,7 @@ func Run(ctx context.Context, selected *set.Set, options Options) (*Report, erro
 		return nil, err
 	}
 	defer ovn.CloseAll(deployments)
-	c := rule.Of(deployments)
+	c := rule.Of(deployments, options.Programs)
 	all := rules.All()
 	run := &run{options: options, report: &Report{Findings: []rule.Finding{}, Remarks: append(selected.Remarks(), remarks...), Nodes: len(c.Nodes()), Rules: len(all)}}
 	fast, slow := all, []rule.Rule(nil)

@@ -74,7 +74,7 @@ func (c *counter) addTally(node *Node, source int, tally *tally, origin rules.Or
 	flow := tally.record()
 	bridge := node.Bridges[tally.key.bridge()]
 	if origin.Table == "" && flow.Cookie != 0 && node.isOVN(bridge) {
-		c.unknown += int(tally.flows)
+		c.unknown[node.Name] += int(tally.flows)
 	}
 	if tally.flows >= manyFlowsOfOne && origin.IsNorthbound() && origin.Stage != "" {
 		c.keepCandidate(candidate{source, tally.key.bridge(), flow.Table, flow.Cookie, origin, int(tally.flows)})

@@ -71,6 +71,8 @@ type Top struct {
 	// Duplicates are rules with the same match and priority in the same place.
 	Duplicates []Duplicate `json:"duplicates"`
 	Unknown    int         `json:"unknown"` // flows with a cookie that no row has
+	// UnknownOf has the numbers of these flows by the names of the nodes that have some.
+	UnknownOf map[string]int `json:"unknown_of,omitempty"`
 
 	sources    []Source
 	last       *Node // the node of the last source
@@ -107,7 +109,7 @@ type counter struct {
 	acls     map[string]sum          // by their UUIDs, and by their words and matches, where there are zones
 	words    map[rules.Origin]string // of ACLs, policy routes and load balancers
 	flows    int
-	unknown  int
+	unknown  map[string]int // by the names of the nodes
 	products []candidate
 }
 
@@ -124,7 +126,7 @@ type candidate struct {
 // what takes longer. The caller has to close the Top.
 func Count(ctx context.Context, sources []Source, by By, limit int) (*Top, Listed, error) {
 	var done Listed
-	count := &counter{by: by, limit: limit, costs: map[sum]*Cost{}, words: map[rules.Origin]string{}, zones: len(sources) > 1, acls: map[string]sum{}}
+	count := &counter{by: by, limit: limit, costs: map[sum]*Cost{}, words: map[rules.Origin]string{}, zones: len(sources) > 1, acls: map[string]sum{}, unknown: map[string]int{}}
 	var last *Node
 	for i, source := range sources {
 		if last != nil {
@@ -360,7 +362,10 @@ func (c *counter) top(sources []Source) *Top {
 	all := slices.SortedFunc(maps.Values(c.costs), func(a, b *Cost) int {
 		return cmp.Or(b.Flows-a.Flows, strings.Compare(a.Name, b.Name), strings.Compare(a.UUID, b.UUID))
 	})
-	sums := &Top{sources: sources, limit: c.limit, candidates: c.products, By: c.by, Flows: c.flows, Groups: len(all), Unknown: c.unknown, Own: c.own, Costs: []Cost{}, NeverHit: []Cost{}}
+	sums := &Top{sources: sources, limit: c.limit, candidates: c.products, By: c.by, Flows: c.flows, Groups: len(all), UnknownOf: c.unknown, Own: c.own, Costs: []Cost{}, NeverHit: []Cost{}}
+	for _, flows := range c.unknown {
+		sums.Unknown += flows
+	}
 	for i, cost := range all {
 		sums.Counted += cost.Flows
 		if c.within(i) {

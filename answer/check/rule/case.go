@@ -31,10 +31,17 @@ type Deployment struct {
 	southbound func() (*southbound, error)
 }
 
+// Programs says which programs of OVN rules run.
+type Programs struct {
+	Runtime string // one of choose.Names
+	Version string // of ovs-offline
+}
+
 // Node is one node of a case.
 type Node struct {
 	ovn.Node
 	Deployment *Deployment
+	Programs   Programs
 
 	// Bridges returns the bridges of the OVS database, none where it was not collected.
 	Bridges func() ([]*node.Bridge, error)
@@ -45,12 +52,12 @@ type Node struct {
 }
 
 // Of returns the case of opened deployments.
-func Of(deployments []*ovn.Deployment) *Case {
+func Of(deployments []*ovn.Deployment, programs Programs) *Case {
 	c := &Case{}
 	for _, opened := range deployments {
 		d := &Deployment{Deployment: opened, southbound: sync.OnceValues(func() (*southbound, error) { return readSouthbound(opened.SB) })}
 		for _, n := range opened.Nodes {
-			d.Nodes = append(d.Nodes, &Node{Node: n, Deployment: d, Manifest: sync.OnceValues(n.Dir.Manifest),
+			d.Nodes = append(d.Nodes, &Node{Node: n, Deployment: d, Programs: programs, Manifest: sync.OnceValues(n.Dir.Manifest),
 				Bridges:  sync.OnceValues(func() ([]*node.Bridge, error) { return node.Bridges(n.OVS) }),
 				Settings: sync.OnceValues(func() (ovn.Settings, error) { return ovn.ReadSettings(n.OVS) })})
 		}

@@ -11,7 +11,7 @@ import (
 
 // Bounds of the numbers of a datapath above which it has a finding.
 const (
-	maxLost     = 5   // packets: a few are lost at each start
+	maxLost     = 100 // packets: a few are lost at each start
 	maxMasks    = 128 // above, a lookup takes longer than the rest of the way of a packet
 	maxPerMatch = 20  // masks that a lookup tries on average
 )

@@ -28,6 +28,7 @@ func All() []rule.Rule {
 		chassisBehind(),
 		northdBehind(),
 		controllerNotConnected(),
+		matchNorthdVersion(),
 
 		// The machine.
 		unitNotRunning(),
@@ -46,5 +47,7 @@ func All() []rule.Rule {
 
 		// What takes longer.
 		logs(),
+		costlyRules(),
+		drifted(),
 	}
 }
