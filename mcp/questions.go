@@ -6,6 +6,8 @@ import sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 type questions struct{ nodes }
 
 func (q questions) add(server *sdk.Server) {
+	addTool(server, &sdk.Tool{Name: "check", Annotations: readOnly(),
+		Description: "Find out what is wrong in everything that was collected of nodes: ports, tunnels, control plane, addresses, load balancers, gateways, tables, flows, logs, versions. The worst findings come first, each with its consequence and the next command. Begin with it. No replica needs to run."}, q.check)
 	addTool(server, &sdk.Tool{Name: "trace", Annotations: readOnly(),
 		Description: "Follow a packet between two endpoints over all nodes, and the reply: whether it arrives, or else where it is dropped and by which rule (NetworkPolicy, security group, route, NAT). Endpoints: NAMESPACE/POD, svc/NAMESPACE/NAME[:PORT], node/NAME, external/ADDRESS, the name of a port or an instance, a MAC or IP address."}, q.trace)
 	addTool(server, &sdk.Tool{Name: "reach", Annotations: readOnly(),

@@ -182,6 +182,7 @@ func TestToolsAnswer(t *testing.T) {
 		{"trace", arguments{"from": "ns1/client-0", "to": "svc/kube-system/dns:53", "stages": true}, []string{`"verdict":"REACHABLE"`, "NetworkPolicy ns1/client-out", "ls_in_acl", "restored"}},
 		{"trace", arguments{"name": node, "flow": "br-int in_port=1,icmp"}, []string{`"verdict":"`}},
 		{"reach", arguments{"from": []string{"ns1"}, "to": []string{"ns2"}, "by": "namespace"}, []string{"ns1/client-0", "tcp/5432: REACHABLE", `"verdicts":{`}},
+		{"check", arguments{"names": []string{node}}, []string{`"summary":"`, `"findings":[`}},
 		{"drift", arguments{"name": node, "northd": true}, []string{`"verdict":"no drift"`, "ovn-northd: "}},
 		{"compare", arguments{"old": "nodes/worker1", "new": "nodes/worker1"}, []string{`"same":true`}},
 		{"compare", arguments{"old": "nodes/worker1", "new": "nodes/worker2"}, []string{`"same":false`, `"changes":[`}},
