@@ -2,13 +2,14 @@ package cmd
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"ovs-offline/answer/check"
 	"ovs-offline/answer/check/rule"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/set"
 )
 
@@ -45,11 +46,13 @@ func newCheck(shared *options) *cobra.Command {
 
 func (o *checkOptions) run(ctx context.Context, selected *set.Set, _ []string) error {
 	progress := o.progress()
+	early := newEarly(progress)
 	found, err := check.Run(ctx, selected, check.Options{
 		Programs: rule.Programs{Runtime: o.runtime, Version: version},
-		Found:    func(f rule.Finding) { progress.print("found: %s", terminal.Escape(check.Line(f))) },
+		Found:    early.add,
 		Progress: func(text string) { progress.print("%s", text) },
 	})
+	early.stop()
 	progress.end()
 	if err != nil {
 		return err
@@ -65,3 +68,59 @@ func (o *checkOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 	}
 	return nil
 }
+
+// early prints the first findings to stderr while a check takes long: all of them follow in their order.
+type early struct {
+	progress *progress
+	timer    *time.Timer
+
+	mu    sync.Mutex
+	kept  []string // until the check has taken long
+	long  bool
+	shown int
+}
+
+// How long a check may take before it prints findings, and how many it prints.
+const (
+	longCheck = 2 * time.Second
+	mostEarly = 10
+)
+
+func newEarly(progress *progress) *early {
+	e := &early{progress: progress}
+	e.timer = time.AfterFunc(longCheck, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.long = true
+		for _, text := range e.kept {
+			e.show(text)
+		}
+		e.kept = nil
+	})
+	return e
+}
+
+// add takes a finding.
+func (e *early) add(f rule.Finding) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	text := check.Line(f)
+	switch {
+	case e.long:
+		e.show(text)
+	case len(e.kept) < mostEarly:
+		e.kept = append(e.kept, text)
+	}
+}
+
+// show prints a finding, unless there were many.
+func (e *early) show(text string) {
+	if e.shown++; e.shown <= mostEarly {
+		e.progress.note("found: %s", text)
+	} else {
+		e.progress.print("found: %s", text)
+	}
+}
+
+// stop ends the printing.
+func (e *early) stop() { e.timer.Stop() }
