@@ -81,6 +81,7 @@ func (l *looseReader) identifyAntrea(files map[string]identity) error {
 		}
 	}
 	for folder, agent := range agents {
+		l.hostOfTop[folder] = agent.host(folder)
 		if node := l.node(agent.host(folder)); node.OVSVersion == "" {
 			node.OVSVersion = agent.OVSInfo.Version
 		}

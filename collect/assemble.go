@@ -29,6 +29,9 @@ func (r *filesReader) assemble() error {
 			nodes = append(nodes, node)
 		}
 	}
+	if len(nodes) == 0 && r.loose.unnamed == nil && len(r.loose.central) == 0 && len(r.loose.statuses) > 0 {
+		nodes = append(nodes, &recording.Recording{Source: workdir.Source{Kind: "files", Name: r.Paths[0]}})
+	}
 	if node := r.loose.unnamed; node != nil && len(nodes) == 1 {
 		merge(nodes[0], node)
 	} else if node != nil {
@@ -45,7 +48,17 @@ func (r *filesReader) assemble() error {
 		slices.SortStableFunc(node.All, func(a, b recording.Output) int { return cmp.Compare(b.OpenFlow, a.OpenFlow) })
 		r.renameBridges(node)
 	}
-	nodes = r.shareCentral(nodes)
+	var hostOnly []*recording.Recording
+	nodes = slices.DeleteFunc(nodes, func(node *recording.Recording) bool {
+		if isHostOnly(node) {
+			hostOnly = append(hostOnly, node)
+		}
+		return isHostOnly(node)
+	})
+	nodes = placeHostOnly(r.shareCentral(nodes), hostOnly)
+	if err := r.placeStatuses(nodes); err != nil {
+		return err
+	}
 	r.found.Nodes = nameNodes(nodes)
 	for _, named := range r.found.Nodes {
 		r.remarkApart(named.Recording)
@@ -97,7 +110,7 @@ func merge(node, more *recording.Recording) {
 			continue
 		}
 		output.Origin = more.Source.Name + ": " + output.Origin
-		node.Mixed = node.Mixed || !sameTime
+		node.Mixed = node.Mixed || !sameTime && !isOfHost(output)
 		if output.Bridge != "" {
 			node.AddBridge(output.Bridge)
 		}
@@ -113,7 +126,7 @@ func merge(node, more *recording.Recording) {
 	if len(left) > 0 {
 		node.Remarks = append(node.Remarks, fmt.Sprintf("%s has %d dumps of this node that were not taken, since %s has them too", more.Source.Name, len(left), node.Source.Name))
 	}
-	node.Logs = append(node.Logs, more.Logs...)
+	node.Logs, node.HostLogs, node.HostFiles = append(node.Logs, more.Logs...), append(node.HostLogs, more.HostLogs...), append(node.HostFiles, more.HostFiles...)
 	node.OVSVersion, node.OVNVersion = cmp.Or(node.OVSVersion, more.OVSVersion), cmp.Or(node.OVNVersion, more.OVNVersion)
 	node.Host, node.Image = cmp.Or(node.Host, more.Host), cmp.Or(node.Image, more.Image)
 	node.Remarks = append(node.Remarks, more.Remarks...)
@@ -220,6 +233,9 @@ func (m *matcher) addCandidate(db recording.Database, holder *recording.Recordin
 	}
 }
 
+// clusterNode is the name of the node of databases that no node got.
+const clusterNode = "cluster"
+
 // leftover returns nodes of the loose databases that no node got, one for each
 // deployment. A file of a member of a cluster is left out if a node got another's.
 func (m *matcher) leftover() []*recording.Recording {
@@ -234,7 +250,7 @@ func (m *matcher) leftover() []*recording.Recording {
 		i := slices.IndexFunc(firsts, func(first candidate) bool { return m.mayShareDeployment(c, first) })
 		if i < 0 {
 			firsts = append(firsts, c)
-			nodes = append(nodes, &recording.Recording{Host: "cluster", Source: *db.Source, Taken: m.taken[db.Source.Name]})
+			nodes = append(nodes, &recording.Recording{Host: clusterNode, Source: *db.Source, Taken: m.taken[db.Source.Name]})
 			i = len(nodes) - 1
 		}
 		nodes[i].Databases = append(nodes[i].Databases, db)

@@ -1,6 +1,12 @@
 package collect
 
-import "ovs-offline/internal/workdir"
+import (
+	"maps"
+	"slices"
+
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
+)
 
 // Description describes what a source holds of a node, and what a replica can and
 // cannot answer. Its JSON is the output of inspect.
@@ -14,8 +20,11 @@ type Description struct {
 	Databases  []DatabaseDescription `json:"databases"`
 	OVN        OVN                   `json:"ovn"`
 	Recorded   []string              `json:"recorded"`
-	Can        []string              `json:"can"`
-	Cannot     []string              `json:"cannot"`
+	// HostOutputs are the outputs and texts about the machine and the programs of OVN.
+	HostOutputs []string         `json:"host_outputs,omitempty"`
+	Logs        []LogDescription `json:"logs,omitempty"`
+	Can         []string         `json:"can"`
+	Cannot      []string         `json:"cannot"`
 	// Unused are outputs of Open vSwitch and OVN that nothing uses.
 	Unused  []string `json:"unused,omitempty"`
 	Remarks []string `json:"remarks,omitempty"`
@@ -26,6 +35,12 @@ type Description struct {
 type BridgeDescription struct {
 	Name  string                             `json:"name"`
 	Dumps map[workdir.Dump][]DumpDescription `json:"dumps"`
+}
+
+// LogDescription counts the logs of a program, present and rotated.
+type LogDescription struct {
+	Program string `json:"program"`
+	Files   int    `json:"files"`
 }
 
 // DumpDescription is one dump.
@@ -72,8 +87,25 @@ func (p *Plan) Describe() Description {
 		}
 		description.Recorded = append(description.Recorded, name)
 	}
+	for _, output := range p.HostOutputs {
+		if output.Device == "" {
+			description.HostOutputs = append(description.HostOutputs, string(output.Command))
+		}
+	}
+	description.Logs = describeLogs(p.HostLogs)
 	description.Can, description.Cannot = p.answers()
 	return description
+}
+
+func describeLogs(logs []recording.Log) (list []LogDescription) {
+	count := map[string]int{}
+	for _, log := range logs {
+		count[log.Program]++
+	}
+	for _, program := range slices.Sorted(maps.Keys(count)) {
+		list = append(list, LogDescription{program, count[program]})
+	}
+	return list
 }
 
 func describeBridge(bridge Bridge) BridgeDescription {

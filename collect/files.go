@@ -178,15 +178,21 @@ const maxUnused = 1000
 // adds the file's identity to identities. It adds the names of other files that are named for a
 // command of Open vSwitch or OVN to others.
 func wantedBy(identities map[string]identity, others *[]string) archive.Wanted {
-	return func(name string, start []byte) bool {
+	return func(name string, start []byte) archive.Keep {
 		id := identify(name, start)
-		wanted := id.kind != unknownFile || sosreport.Wanted(name, start)
+		keep := archive.Take
+		if id.kind == unknownFile || id.isAside() {
+			keep = sosreport.Wanted(name, start)
+		}
 		switch {
-		case wanted:
+		case id.isAside():
+			keep = max(keep, archive.TakeAside)
+			identities[name] = id
+		case keep != archive.Leave:
 			identities[name] = id
 		case recording.IsOutputName(name) && len(*others) < maxUnused:
 			*others = append(*others, name)
 		}
-		return wanted
+		return keep
 	}
 }

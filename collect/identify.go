@@ -30,6 +30,8 @@ const (
 	ticketFile                  // text into which outputs of several commands were pasted
 	clusterStatus               // what cluster/status printed of a server of a clustered database
 	antreaFile                  // a file that only the folder of an Antrea support bundle identifies
+	logFile                     // a log of a program of Open vSwitch, OVN or the machine
+	hostText                    // a file of which a text about the machine is made
 )
 
 // identity is the kind of a file, and the node and bridge that its name gives.
@@ -42,7 +44,12 @@ type identity struct {
 	version  string // of the must-gather
 	bare     bool   // the source leaves out the dump's header
 	member   memberStatus
+	log      recording.LogFile
+	text     string // in host/, of which the file is a source
 }
+
+// isAside reports whether a source can do without the file.
+func (id identity) isAside() bool { return id.kind == logFile || id.kind == hostText }
 
 var (
 	// mustGatherName matches the names that must-gathers give flow dumps: NODE, an
@@ -89,7 +96,13 @@ func identify(name string, start []byte) identity {
 		version = openflow.OpenFlow14 // ovs-save dumps in that version
 	}
 	member, isMember := readStatus(start)
+	log, isLog := recording.LogOf(name)
+	if shown, ok := recording.LogOfContent(name, start); ok {
+		log, isLog = mergeLog(log, isLog, shown), true
+	}
 	switch {
+	case isLog && log.Sure:
+		return identity{kind: logFile, log: log}
 	case isMember:
 		return identity{kind: clusterStatus, member: member}
 	case bytes.HasPrefix(start, []byte("OVSDB ")):
@@ -135,7 +148,22 @@ func identify(name string, start []byte) identity {
 	if isAntrea(name, start) {
 		return identity{kind: antreaFile}
 	}
+	if text, ok := recording.HostTextOf(name, start); ok {
+		return identity{kind: hostText, text: text}
+	}
+	if isLog {
+		return identity{kind: logFile, log: log}
+	}
 	return identity{}
+}
+
+// mergeLog returns the log that the name of a file tells, if it does, and that its content shows.
+func mergeLog(named recording.LogFile, isNamed bool, shown recording.LogFile) recording.LogFile {
+	if isNamed {
+		named.Sure = true
+		return named
+	}
+	return shown
 }
 
 // isTicket reports whether a file may be text into which outputs of commands were pasted. Files of

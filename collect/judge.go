@@ -28,6 +28,8 @@ type Plan struct {
 	Databases []Database
 	// Recorded has, for each command, the first output that is not an error message.
 	Recorded []recording.Output
+	// HostOutputs has the outputs and texts about the machine likewise.
+	HostOutputs []recording.Output
 	// Broken lists files at the path of a database that hold none, with the reason.
 	Broken []string
 	// Versions are the node's versions, from its databases or else from what was printed.
@@ -56,6 +58,9 @@ func judge(ctx context.Context, named Named, references bool) (*Plan, error) {
 	err := plan.judgeBridges(ctx, outputs, references)
 	if err == nil {
 		err = plan.judgeRecorded(outputs)
+	}
+	if err == nil {
+		err = plan.judgeHost(outputs)
 	}
 	if err := cmp.Or(beside.Wait(), err); err != nil {
 		return nil, err
@@ -93,7 +98,7 @@ func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) e
 			if (command.Scope == recording.OfBridge) != (bridge != "") {
 				continue
 			}
-			if err := p.record(outputs[recording.Subject{Command: command.Name, Bridge: bridge}]); err != nil {
+			if err := p.record(&p.Recorded, outputs[recording.Subject{Command: command.Name, Bridge: bridge}]); err != nil {
 				return err
 			}
 		}
@@ -101,8 +106,25 @@ func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) e
 	return nil
 }
 
-// record takes the first output that is not an error message.
-func (p *Plan) record(outputs []recording.Output) error {
+// judgeHost takes the outputs and texts about the machine, and about each of its devices.
+func (p *Plan) judgeHost(outputs map[recording.Subject][]recording.Output) error {
+	devices := map[recording.Name][]string{}
+	for subject := range outputs {
+		devices[subject.Command] = append(devices[subject.Command], subject.Device)
+	}
+	for _, command := range recording.OfHost() {
+		for _, device := range slices.Sorted(slices.Values(devices[command.Name])) {
+			if err := p.record(&p.HostOutputs, outputs[recording.Subject{Command: command.Name, Device: device}]); err != nil {
+				return err
+			}
+		}
+	}
+	p.HostOutputs = append(p.HostOutputs, p.HostTexts...)
+	return nil
+}
+
+// record adds the first output that is not an error message to a list.
+func (p *Plan) record(list *[]recording.Output, outputs []recording.Output) error {
 	for _, output := range outputs {
 		file, err := os.Open(output.Spooled)
 		if err != nil {
@@ -117,7 +139,7 @@ func (p *Plan) record(outputs []recording.Output) error {
 		if skipped > 0 {
 			p.Lost = append(p.Lost, fmt.Sprintf("%s: %s longer than %d MiB: not read", output.Origin, phrase.Count(skipped, "line"), lines.Longest>>20))
 		}
-		p.Recorded = append(p.Recorded, output)
+		*list = append(*list, output)
 		return err
 	}
 	return nil

@@ -58,7 +58,7 @@ func Load(ctx context.Context, wd *workdir.Dir, in io.Reader, options LoadOption
 }
 
 func (o LoadOptions) refuse(wd *workdir.Dir) error {
-	return Refuse(wd, o.Force, false, workdir.Kinds()...)
+	return Refuse(wd, o.Force, false, workdir.AllKinds()...)
 }
 
 // checkSingle returns an error for a workdir or a selection that a bundle of one node is not for.

@@ -27,6 +27,8 @@ type looseNodes struct {
 	unnamed *recording.Recording
 	central []recording.Database // of the whole cluster
 	saved   map[string]bool      // dumps that a script of ovs-save restores
+	// statuses are the outputs of cluster/status whose nodes are not known.
+	statuses []printedMember
 }
 
 // node returns the node of a host, whose files may be in several sources. Two
@@ -75,6 +77,7 @@ type looseReader struct {
 	// nodeOfPod and nodeOfSystem are the nodes of pods, and of system-ids.
 	nodeOfPod, nodeOfSystem map[string]string
 	imageOfNode             map[string]string
+	hostOfTop               map[string]string // the nodes of folders of agents, and of kube-ovn's plugin
 	folders                 nodeFolders
 	origins                 map[outputOf]string // of the outputs that were taken
 }
@@ -89,7 +92,7 @@ type outputOf struct {
 // addLoose adds the identified files, and returns a description of them.
 func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
 	reader := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}, holds: map[workdir.Kind]bool{},
-		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}, origins: map[outputOf]string{}}
+		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}, hostOfTop: map[string]string{}, origins: map[outputOf]string{}}
 	if err := reader.identifyAntrea(files); err != nil {
 		return nil, err
 	}
@@ -114,6 +117,9 @@ func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[stri
 		{[]fileKind{saveScript}, reader.addScript},
 		{[]fileKind{dumpFile, mustGatherDump, recordedFile}, reader.addOutput},
 		{[]fileKind{ticketFile}, reader.addTicket},
+		{[]fileKind{clusterStatus}, reader.addStatus},
+		{[]fileKind{logFile}, reader.addHostLog},
+		{[]fileKind{hostText}, reader.addHostText},
 	} {
 		for _, name := range names {
 			if id := files[name]; slices.Contains(step.kinds, id.kind) {
@@ -157,6 +163,9 @@ func (l *looseReader) survey(name string, id identity) {
 	}
 	l.mustGather = l.mustGather || id.kind == mustGatherVersion || id.kind == mustGatherDump
 	l.version = cmp.Or(id.version, l.version)
+	if match := koLog.FindStringSubmatch(name); match != nil {
+		l.hostOfTop[path.Dir(path.Dir(name))] = match[1]
+	}
 	l.count[id.kind]++
 }
 
@@ -186,6 +195,7 @@ func (l *looseReader) kinds() []string {
 	add(l.count[clientLog], "log", " of libovsdb")
 	add(l.count[recordedFile], "recorded output", "")
 	add(l.count[clusterStatus], "output", " of cluster/status")
+	add(l.count[logFile], "log", "")
 	add(l.pasted, "pasted output", "")
 	return list
 }
@@ -319,6 +329,9 @@ func (l *looseReader) take(id identity, file archive.File, origin string) {
 	command, known := recording.Find(output.Command)
 	if known && command.Scope == recording.OfTable {
 		output.Table = id.bridge
+	}
+	if known && command.Scope == recording.OfDevice {
+		output.Device = id.bridge
 	}
 	if !known || command.Scope == recording.OfBridge {
 		output.Bridge = id.bridge // in the notation of a workdir's file names

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
 )
 
 // memberStatus is what a server of a clustered database says of itself (cluster/status,
@@ -14,6 +15,7 @@ type memberStatus struct {
 	server string // the UUID that its database file has too
 	status string // "cluster member", "disconnected from the cluster (election timeout)"
 	leader string // the beginning of the leader's UUID, "self" or "unknown"
+	schema string // of the database
 }
 
 // printedStatus matches the beginning of what cluster/status prints, with the end of a line that a
@@ -33,11 +35,21 @@ func readStatus(text []byte) (member memberStatus, ok bool) {
 			member.server = strings.TrimSuffix(uuid, ")")
 		case "Status":
 			member.status = value
+		case "Name":
+			member.schema = value
 		case "Leader":
 			member.leader = value
 		}
 	}
 	return member, member.server != ""
+}
+
+// command returns the command that printed the status.
+func (m memberStatus) command() recording.Name {
+	if m.schema == workdir.NB.Schema() {
+		return workdir.HostStatusNB
+	}
+	return workdir.HostStatusSB
 }
 
 // apart returns how the member was apart from its cluster, "" if it was not. Its database may then

@@ -15,13 +15,13 @@ type nodeFolders struct {
 }
 
 // findNodeFolders returns the folders in which the paths of two files begin to differ that hold
-// the output of the same command about the same bridge: a node has only one such output.
+// the output of the same command about the same bridge, or the same log: a node has only one such file.
 func findNodeFolders(files map[string]identity) nodeFolders {
 	folders := nodeFolders{map[string]string{}, map[string]int{}}
 	first := map[identity]string{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		id := files[name]
-		if id.node != "" || id.kind != dumpFile && id.kind != recordedFile {
+		if id.node != "" || id.log.Pod != "" || id.kind != dumpFile && id.kind != recordedFile && id.kind != logFile {
 			continue
 		}
 		other, twice := first[id]

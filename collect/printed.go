@@ -33,7 +33,7 @@ type printed struct {
 }
 
 // putTogether replaces the outputs of a node that print tables of OVN databases by one text for each
-// database.
+// database, and makes the texts about its machine.
 func putTogether(ctx context.Context, spool string, node *recording.Recording) error {
 	p := printed{ctx, spool, node}
 	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
@@ -45,7 +45,7 @@ func putTogether(ctx context.Context, spool string, node *recording.Recording) e
 		command, _ := recording.Find(output.Command)
 		return command.Prints != ""
 	})
-	return nil
+	return makeHostTexts(ctx, spool, node)
 }
 
 // addDatabase adds the database of a kind, if the node has no file of it, and if its outputs hold the

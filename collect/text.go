@@ -50,6 +50,8 @@ func (seen Inspection) Print(p *show.Page) {
 		n.OVN.print(p, len(seen.Nodes) > 1, n.Host)
 		n.printDumps(p)
 		printList(p, "Recorded: ", ", ", n.Recorded)
+		printList(p, "Of the machine: ", ", ", n.HostOutputs)
+		printList(p, "Logs: ", ", ", n.logs())
 		printUnused(p, n.Unused)
 		printList(p, "A replica can answer:\n  - ", "\n  - ", n.Can)
 		printList(p, "A replica can't answer:\n  - ", "\n  - ", n.Cannot)
@@ -59,6 +61,18 @@ func (seen Inspection) Print(p *show.Page) {
 	printUnused(p, seen.Unused)
 	p.WarnEach("", seen.Remarks)
 	p.WarnEach("could not be read: ", seen.Lost)
+}
+
+// logs returns the programs that have logs, and how many if there is more than one.
+func (n Description) logs() (list []string) {
+	for _, log := range n.Logs {
+		text := log.Program
+		if log.Files > 1 {
+			text = fmt.Sprintf("%d of %s", log.Files, log.Program)
+		}
+		list = append(list, text)
+	}
+	return list
 }
 
 // printVersions prints the versions of the programs that the node has, or has data of.
@@ -221,13 +235,32 @@ func PrintCollections(p *show.Page, collections []workdir.Collection) {
 		if len(c.Bridges) > 0 {
 			bridges = ", bridges " + terminal.Escape(fmt.Sprint(c.Bridges))
 		}
-		p.Printf("%s%s: %d files%s\n", c.Kind.Title(), node, len(c.Files), bridges)
+		title := c.Kind.Title()
+		if c.Kind == workdir.Host {
+			title, bridges = "Logs and outputs", logsIn(c)
+		}
+		p.Printf("%s%s: %d files%s\n", title, node, len(c.Files), bridges)
 		p.WarnEach("", c.Remarks)
 		for _, f := range c.Files {
 			p.WarnEach(f.Path+": ", f.Remarks)
 		}
 		p.WarnEach("could not be read: ", c.Lost)
 	}
+}
+
+// logsIn describes the logs among the files of a machine: ", logs of ovs-vswitchd, ovn-controller".
+func logsIn(c workdir.Collection) string {
+	var programs []string
+	for _, file := range c.Files {
+		if program := workdir.ProgramOfLog(file.Path); program != "" && !slices.Contains(programs, program) {
+			programs = append(programs, program)
+		}
+	}
+	if len(programs) == 0 {
+		return ""
+	}
+	slices.Sort(programs)
+	return terminal.Escape(", logs of " + phrase.FirstNames(programs))
 }
 
 // host returns the name of the node in its source.

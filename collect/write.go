@@ -27,26 +27,12 @@ func write(ctx context.Context, target *target, plan *Plan, opts Options) ([]wor
 		collection.LostDatabases = lostDatabases(plan.Recording, collection.Lost)
 		return []workdir.Collection{collection}, err
 	}
-	var out []workdir.Collection
-	if opts.Select.OVS && plan.HasOVS() {
-		ovs, err := writer.ovs()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, ovs)
+	out, err := writer.replayable()
+	if err != nil {
+		return nil, err
 	}
-	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
-		if !opts.Select.OVN || plan.Database(kind) == nil {
-			continue
-		}
-		ovn, err := writer.database(kind)
-		if err == nil && kind == workdir.NB {
-			err = writer.besides(&ovn)
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, ovn)
+	if out, err = writer.withHost(out); err != nil {
+		return nil, err
 	}
 	if len(out) == 0 {
 		return nil, plan.missingError(opts.Select)
@@ -65,6 +51,31 @@ func write(ctx context.Context, target *target, plan *Plan, opts Options) ([]wor
 	}
 	for i := range out {
 		out[i].LostDatabases = lostDatabases(plan.Recording, out[i].Lost)
+	}
+	return out, nil
+}
+
+// replayable writes the data that a replica can use.
+func (w *writer) replayable() (out []workdir.Collection, err error) {
+	if w.opts.Select.OVS && w.plan.HasOVS() {
+		ovs, err := w.ovs()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ovs)
+	}
+	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
+		if !w.opts.Select.OVN || w.plan.Database(kind) == nil {
+			continue
+		}
+		ovn, err := w.database(kind)
+		if err == nil && kind == workdir.NB {
+			err = w.besides(&ovn)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ovn)
 	}
 	return out, nil
 }
@@ -112,7 +123,7 @@ func (w *writer) begin(kind workdir.Kind) workdir.Collection {
 			collection.Recorded, collection.RecordedAbout = taken.At, taken.DayOnly || taken.Local
 		}
 	}
-	if db := w.plan.Database(kind); kind != workdir.OVS && db.Source != nil {
+	if db := w.plan.Database(kind); kind != workdir.OVS && db != nil && db.Source != nil {
 		collection.Source = *db.Source
 	}
 	return collection
@@ -277,6 +288,11 @@ func (w *writer) recorded(output recording.Output, out *workdir.Collection) erro
 	if output.Bridge != "" {
 		path = w.staging.BridgeRecorded(output.Bridge, string(output.Command))
 	}
+	return w.output(output, path, out)
+}
+
+// output moves an output to its path.
+func (w *writer) output(output recording.Output, path string, out *workdir.Collection) error {
 	file := workdir.File{Origin: output.Origin, Bridge: output.Bridge, OpenFlow: output.OpenFlow.String(), Recorded: output.Ran}
 	if output.Truncated {
 		file.Remarks = []string{"cut by sos: only its end was collected"}

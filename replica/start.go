@@ -53,6 +53,9 @@ func (s *starter) findData() error {
 // dataOf returns the kinds that servedKinds returns, or an error that wraps ErrNothing if there are none.
 func dataOf(wd *workdir.Dir) ([]workdir.Kind, error) {
 	kinds := servedKinds(wd)
+	if manifest, err := wd.Manifest(); err == nil && len(kinds) == 0 && manifest.Collection(workdir.Host) != nil {
+		return nil, fmt.Errorf("%w in %s: it holds only logs and outputs of the machine, and neither databases nor flows", ErrNothing, wd.Path())
+	}
 	if len(kinds) == 0 {
 		return nil, fmt.Errorf("%w in %s: collect something first, for example: ovs-offline collect-sos-ovs SOSREPORT", ErrNothing, wd.Path())
 	}
@@ -250,6 +253,9 @@ func (s *starter) finish() error {
 	}
 	s.report.Synthesised, s.report.Moments = s.manifest.Synthesis(), s.manifest.Moments()
 	for _, collection := range s.manifest.Collections {
+		if collection.Kind == workdir.Host {
+			continue // the replica does not use it
+		}
 		if made := s.manifest.FromPrinted(collection.Kind); made != nil {
 			for _, assumption := range made.Assumptions {
 				s.report.Remark(collection.Kind.Title() + " database, made from its printed tables: " + assumption)

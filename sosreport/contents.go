@@ -104,6 +104,7 @@ func (c *contents) index(ctx context.Context, report *Report) error {
 	c.indexOutputs(ctx, report, byFile)
 	c.indexDatabases(report)
 	c.indexLogs(report)
+	c.indexHost(report)
 	report.describe(c)
 	report.Unused = c.unused(report)
 	return nil
@@ -114,6 +115,12 @@ func (c *contents) unused(report *Report) (list []string) {
 	used := map[string]bool{}
 	for _, output := range report.All {
 		used[output.Origin] = true
+	}
+	for _, log := range report.HostLogs {
+		used[log.Origin] = true
+	}
+	for _, file := range report.HostFiles {
+		used[file.Origin] = true
 	}
 	for _, rel := range c.list {
 		_, isFile := c.tree.Files[path.Join(c.top, rel)]
@@ -195,6 +202,29 @@ func (c *contents) indexLogs(report *Report) {
 	}
 }
 
+// indexHost adds the logs of programs, and the files of which texts about the machine are made. A link
+// and its target are one log.
+func (c *contents) indexHost(report *Report) {
+	seen := map[string]bool{}
+	for _, rel := range c.list {
+		log, isLog := recording.LogOf(rel)
+		if !isLog && !recording.MayHaveHostText(rel) {
+			continue
+		}
+		real, file, ok := c.resolve(rel)
+		if !ok || seen[real] {
+			continue
+		}
+		if isLog {
+			seen[real] = true
+			report.HostLogs = append(report.HostLogs, recording.Log{File: file, Program: log.Program, Name: log.Name, Origin: real, Truncated: isTailed(real)})
+		} else if text, ok := recording.HostTextOf(rel, []byte(readStart(file.Spooled))); ok {
+			seen[real] = true
+			report.HostFiles = append(report.HostFiles, recording.HostFile{File: file, Text: text, Origin: real})
+		}
+	}
+}
+
 // indexDatabases adds each database once, under the name that is not a link: first the
 // databases in the usual folders, then the ones that are identified only by their
 // content.
@@ -216,7 +246,7 @@ func (c *contents) indexDatabases(report *Report) {
 	}
 	for _, rel := range c.list {
 		file, ok := c.tree.Files[path.Join(c.top, rel)]
-		if ok && !seen[rel] && !isWanted(rel) {
+		if _, isLog := recording.LogOf(rel); ok && !isLog && !seen[rel] && !isWanted(rel) && !isMachineOutput(rel) {
 			report.Databases = append(report.Databases, recording.Database{File: file, Origin: rel, Unusual: true})
 		}
 	}

@@ -1,6 +1,7 @@
 package sosreport
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"path/filepath"
@@ -38,6 +39,11 @@ func topFolders(tree *archive.Tree, expected bool) []string {
 				sure[strings.TrimSuffix(strings.TrimSuffix(dir(name), "etc"), "/")] = true
 			}
 		}
+		for _, name := range tree.Names() {
+			if top, ok := logTop(tree, name); ok {
+				sure[top] = true
+			}
+		}
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(sure)), func(top string) bool { return isInside(top, sure) })
 }
@@ -59,6 +65,23 @@ func databaseTop(name string) (top string, ok bool) {
 	for rel, more := name, true; more; _, rel, more = strings.Cut(rel, "/") {
 		if isDatabasePath(rel) {
 			return strings.TrimSuffix(strings.TrimSuffix(name, rel), "/"), true
+		}
+	}
+	return "", false
+}
+
+// logTop cuts a name before the folder var/log of a log of Open vSwitch or OVN, where a file beside
+// that folder names the node.
+func logTop(tree *archive.Tree, name string) (top string, ok bool) {
+	log, isLog := recording.LogOf(name)
+	top, _, found := strings.Cut("/"+name, "/var/log/")
+	top = strings.TrimPrefix(top, "/")
+	if !isLog || !found || log.Pod != "" || recording.IsShared(log.Program) {
+		return "", false
+	}
+	for _, file := range []string{"hostname", "etc/hostname"} {
+		if _, there := tree.Files[path.Join(top, file)]; there {
+			return top, true
 		}
 	}
 	return "", false
@@ -105,20 +128,45 @@ func isWanted(rel string) bool {
 	return singleOutputs()[rel] || isDatabasePath(rel) || isClientLog(rel)
 }
 
-// singleOutputs are the outputs that are used of plugins whose folders are not.
+// singleOutputs are the outputs that are used of plugins whose folders are not, but for those of the
+// machine.
 var singleOutputs = sync.OnceValue(func() map[string]bool {
 	files := map[string]bool{}
 	for _, pattern := range patterns() {
-		switch {
-		case pattern.file != "":
-			files[pattern.file] = true
-		case pattern.scope == recording.OfDevice: // see isDeviceOutput
-		case !slices.Contains(knownNames(), pattern.folder+"/"):
+		if !pattern.host && !slices.Contains(knownNames(), pattern.folder+"/") {
 			files[pattern.folder+"/"+mangle(pattern.command)] = true
 		}
 	}
 	return files
 })
+
+// machineOutputs are the outputs about the machine. Those of devices have the name of the device after
+// the one here.
+var machineOutputs = sync.OnceValue(func() map[string]bool {
+	files := map[string]bool{}
+	for _, pattern := range patterns() {
+		if pattern.host {
+			files[cmp.Or(pattern.file, pattern.folder+"/"+mangle(pattern.command))] = true
+		}
+	}
+	return files
+})
+
+// isAside reports whether a name below a report's top is that of a file about the machine: a log, an
+// output, or a file from which a text is made.
+func isAside(rel string) bool {
+	_, isLog := recording.LogOf(rel)
+	return isLog || isMachineOutput(rel) || recording.MayHaveHostText(rel)
+}
+
+func isMachineOutput(rel string) bool {
+	if strings.HasPrefix(path.Base(rel), "ethtool_-") {
+		command, _, found := strings.Cut(path.Base(rel)[len("ethtool_-"):], "_")
+		rel = path.Dir(rel) + "/ethtool_-" + command
+		return found && machineOutputs()[rel]
+	}
+	return machineOutputs()[rel]
+}
 
 // isClientLog reports whether a name belongs to a log of clients of libovsdb. sos's plugin
 // openshift_ovn copies those beside the databases.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
 )
 
 // ErrNotArchive is wrapped when a file is neither a tar nor a compressed tar.
@@ -72,7 +73,7 @@ func find(ctx context.Context, tree *archive.Tree, tops []string, limits archive
 		}
 	}
 	for _, loss := range tree.Lost {
-		if top, rel, ok := split(loss.Path, all); ok && isWanted(rel) {
+		if top, rel, ok := split(loss.Path, all); ok && (isWanted(rel) || isAside(rel)) {
 			all[top].Lost = append(all[top].Lost, rel+": "+loss.Reason)
 		}
 	}
@@ -100,15 +101,27 @@ func split[T any](name string, reports map[string]T) (top, rel string, ok bool) 
 
 // Wanted reports whether a file of a source may be used as part of an sos report. It
 // decides by the file's name, in any folder, and for databases also by the content,
-// because some deployments keep databases in folders that sos does not know.
-func Wanted(name string, start []byte) bool {
+// because some deployments keep databases in folders that sos does not know. Files about the machine
+// are kept aside.
+func Wanted(name string, start []byte) archive.Keep {
 	if strings.HasPrefix(string(start), "OVSDB ") {
-		return true
+		return archive.Take
 	}
-	for more := true; more; _, name, more = strings.Cut(name, "/") {
-		if isWanted(name) {
-			return true
+	if _, isLog := recording.LogOf(name); isLog {
+		return archive.TakeAside
+	}
+	if _, ok := recording.HostTextOf(name, start); ok {
+		return archive.TakeAside
+	}
+	aside := false
+	for rel, more := name, true; more; _, rel, more = strings.Cut(rel, "/") {
+		if isWanted(rel) {
+			return archive.Take
 		}
+		aside = aside || isMachineOutput(rel)
 	}
-	return false
+	if aside {
+		return archive.TakeAside
+	}
+	return archive.Leave
 }

@@ -24,6 +24,7 @@ type pattern struct {
 	openflow openflow.Version
 	folder   string // of the plugin: sos_commands/PLUGIN
 	file     string // the path of the output, where it is not named for the command
+	host     bool   // the output is about the machine
 }
 
 // The outputs that describe the node itself. They are not recorded.
@@ -41,7 +42,7 @@ func patterns() []pattern {
 	var list []pattern
 	for _, command := range append(table, recording.Commands()...) {
 		for _, line := range command.SosLines() {
-			pattern := pattern{command.Name, command.Scope, line.Line, line.OpenFlow, "sos_commands/" + line.Plugin, line.File}
+			pattern := pattern{command.Name, command.Scope, line.Line, line.OpenFlow, "sos_commands/" + line.Plugin, line.File, command.Host}
 			if command.Scope != recording.OfNode && line.File == "" {
 				pattern.command += " "
 			}

@@ -26,7 +26,7 @@ func (r *reading) folder(source string) error {
 		case err != nil && name == ".":
 			return err
 		case err != nil:
-			if r.want(name+"/", nil) {
+			if r.want(name+"/", nil) != Leave {
 				r.lose(name, err)
 			}
 		case entry.Type() == fs.ModeSymlink:
@@ -47,7 +47,7 @@ func (r *reading) folder(source string) error {
 func (r *reading) fileOf(root *os.Root, source, name string) error {
 	file, err := root.Open(name)
 	if err != nil {
-		if r.want(name, nil) {
+		if r.want(name, nil) != Leave {
 			r.lose(name, err)
 		}
 		return nil

@@ -21,12 +21,16 @@ type Limits struct {
 	Files     int   // that are kept
 	Links     int
 	Nodes     int
+	// Aside and AsideBytes bound the number and the size of all files that are kept aside.
+	Aside      int
+	AsideBytes int64
 }
 
 // Default returns limits far above real reports: the largest known ones have about a
 // hundred thousand entries and 30 GB, and compress to a tenth.
 func Default() Limits {
-	return Limits{Bytes: 100 << 30, FileBytes: 8 << 30, Ratio: 250, Entries: 1_000_000, Files: 20_000, Links: 200_000, Nodes: 1000}
+	return Limits{Bytes: 100 << 30, FileBytes: 8 << 30, Ratio: 250, Entries: 1_000_000, Files: 20_000, Links: 200_000, Nodes: 1000,
+		Aside: 10_000, AsideBytes: 16 << 30}
 }
 
 func (l Limits) orDefault() Limits {
@@ -57,11 +61,15 @@ type Meter struct {
 	entries  int
 	kept     int
 	links    int
+	aside    int
+	// asideBytes is what may still be kept aside.
+	asideBytes int64
 }
 
 // New returns the meter of one source.
 func New(limits Limits, packed func() int64) *Meter {
-	return &Meter{limits: limits.orDefault(), packed: packed}
+	limits = limits.orDefault()
+	return &Meter{limits: limits, packed: packed, asideBytes: limits.AsideBytes}
 }
 
 // Entry counts an entry.
@@ -91,6 +99,30 @@ func (m *Meter) Keep(name string, size int64, r io.Reader) (io.Reader, error) {
 		return nil
 	}
 	return checked{r, check}, check(0)
+}
+
+// KeepAside counts a file that is kept aside, and bounds how much is read of it. size is as for Keep.
+// A file beyond the limits has no reader, but an error that tells why, and first is set for the first
+// of those that are too many.
+func (m *Meter) KeepAside(size int64, r io.Reader) (in io.Reader, first bool, err error) {
+	m.aside++
+	if m.aside > m.limits.Aside {
+		return nil, m.aside == m.limits.Aside+1, fmt.Errorf("over %d logs and other files of the machine: this one and later ones are left out", m.limits.Aside)
+	}
+	most := min(m.limits.FileBytes, m.asideBytes)
+	tooLong := fmt.Errorf("it has over %d bytes, more than logs and other files of the machine may have", most)
+	if size > most {
+		return nil, true, tooLong
+	}
+	var read int64
+	return checked{r, func(n int) error {
+		m.asideBytes -= int64(n)
+		if read += int64(n); read > most {
+			m.asideBytes += read
+			return tooLong
+		}
+		return nil
+	}}, false, nil
 }
 
 // Counter counts the bytes that are read from a reader, and records its end.

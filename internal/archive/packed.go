@@ -52,13 +52,18 @@ func (r *reading) takePacked(how archives.Decompressor, name, below string, in i
 	}
 	start := unpackStart(how, peeked)
 	_, isGzip := how.(archives.Gz)
-	switch {
-	case isTar(start):
+	if isTar(start) {
 		return anArchive, r.packedArchive(how, raw, len(peeked), below, depth)
-	case isGzip && bytes.HasPrefix(start, []byte("OVSDB ")) && r.want(name, start):
+	}
+	keep := Leave
+	if len(start) > 0 {
+		keep = r.want(name, start)
+	}
+	switch {
+	case keep == TakeAside, keep == Take && isGzip && bytes.HasPrefix(start, []byte("OVSDB ")):
 		// Databases stay compressed: package ovsdb/file reads gzip.
-		return aFile, r.keep(name, raw)
-	case len(start) > 0 && r.want(name, start):
+		return r.takeFile(keep, name, raw)
+	case keep == Take:
 		return aFile, r.packedFile(how, name, raw, len(peeked))
 	case depth == 0:
 		return nothing, r.unknownPacked(how, raw)

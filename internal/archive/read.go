@@ -36,9 +36,21 @@ var ErrEncrypted = errors.New("encrypted")
 // goroutine than the caller's.
 type Progress func(read, total int64)
 
-// Wanted reports whether to keep a file, by its path in the source and its first
+// Wanted returns whether to keep a file, by its path in the source and its first
 // bytes, decompressed; start is nil if the file cannot be read.
-type Wanted func(name string, start []byte) bool
+type Wanted func(name string, start []byte) Keep
+
+// Keep is what Wanted returns.
+type Keep int
+
+// The answers of Wanted.
+const (
+	Leave Keep = iota
+	Take       // keep the file, unpacked
+	// TakeAside keeps the file as it is, also if it is packed. A source does without files that
+	// exceed their own limits: they are listed in Tree.Lost.
+	TakeAside
+)
 
 // startSize is how many bytes of a file Wanted gets.
 const startSize = 4096
@@ -163,8 +175,17 @@ func (r *reading) take(name, below string, in io.Reader, depth int) (content, er
 		return r.takePacked(how, name, below, buffered, depth)
 	case isZip(name, start, depth):
 		return anArchive, r.zip(name, buffered, below, depth)
-	case r.want(name, start):
-		return aFile, r.keep(name, buffered)
+	}
+	return r.takeFile(r.want(name, start), name, buffered)
+}
+
+// takeFile keeps a file as Wanted says.
+func (r *reading) takeFile(how Keep, name string, in io.Reader) (content, error) {
+	switch how {
+	case Take:
+		return aFile, r.keep(name, in)
+	case TakeAside:
+		return aFile, r.keepAside(name, in)
 	}
 	return nothing, nil
 }
@@ -205,6 +226,24 @@ func (r *reading) lose(name string, err error) {
 // keep spools one file. It replaces an earlier one of that name, as extracting would.
 func (r *reading) keep(name string, in io.Reader) error {
 	file, err := r.spoolFile(name, in)
+	if err != nil {
+		return err
+	}
+	r.tree.drop(name)
+	r.tree.Files[name] = file
+	return nil
+}
+
+// keepAside works like keep for a file that the source can do without.
+func (r *reading) keepAside(name string, in io.Reader) error {
+	in, first, err := r.limits.KeepAside(r.size, in)
+	if in == nil {
+		if first {
+			r.lose(name, err)
+		}
+		return nil
+	}
+	file, err := Spool(r.ctx, r.spool, in)
 	if err != nil {
 		return err
 	}

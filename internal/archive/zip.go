@@ -62,7 +62,7 @@ func (r *reading) zipEntry(entry *zip.File, below string, depth int) error {
 	}
 	const encrypted = 1 // bit 0 of the flags (APPNOTE 4.4.4)
 	if entry.Flags&encrypted != 0 {
-		if r.want(name, nil) {
+		if r.want(name, nil) != Leave {
 			r.lose(name, fmt.Errorf("is %w: unpack the zip archive with its password first", ErrEncrypted))
 		}
 		return nil

@@ -46,7 +46,7 @@ func read(t *testing.T, name string, content []byte, limits archive.Limits) (tre
 	if err := os.WriteFile(source, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tree, err = archive.Read(t.Context(), source, spool, func(string, []byte) bool { return true }, limits, nil)
+	tree, err = archive.Read(t.Context(), source, spool, func(string, []byte) archive.Keep { return archive.Take }, limits, nil)
 	if err != nil {
 		return nil, "", err
 	}

@@ -140,7 +140,7 @@ func (l *Reader) load(folder *workdir.Dir, nodes []Workdir, add AddImage) ([]Loa
 			return nil, err
 		}
 		parts = append(parts, part)
-		for _, kind := range workdir.Kinds() {
+		for _, kind := range workdir.AllKinds() {
 			if err := part.stage.Replace(kind, false); err != nil {
 				return nil, err
 			}
@@ -237,7 +237,7 @@ func (l *Reader) readManifest(part *loadedPart) error {
 	seen := map[workdir.Kind]bool{}
 	files := slices.Clone(part.byHand)
 	for _, collection := range part.manifest.Collections {
-		if !slices.Contains(workdir.Kinds(), collection.Kind) || seen[collection.Kind] {
+		if !slices.Contains(workdir.AllKinds(), collection.Kind) || seen[collection.Kind] {
 			return fmt.Errorf("%w: its manifest names the kind %.40q, which is unknown or listed twice", ErrDamaged, collection.Kind)
 		}
 		seen[collection.Kind] = true

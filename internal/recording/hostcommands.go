@@ -72,9 +72,10 @@ func daemonCommands() (table []Command) {
 	add(ovsdbServer, "ovs-appctl", ovsdbServer, "coverage/show", "memory/show")
 	for _, server := range []struct {
 		target, short string
+		status        Name
 		kind          workdir.Kind
-	}{{nbServer, "nb", workdir.NB}, {sbServer, "sb", workdir.SB}} {
-		table = append(table, Command{Name: Name("cluster.status." + server.short), Host: true, Target: server.target,
+	}{{nbServer, "nb", workdir.HostStatusNB, workdir.NB}, {sbServer, "sb", workdir.HostStatusSB, workdir.SB}} {
+		table = append(table, Command{Name: server.status, Host: true, Target: server.target,
 			Line: "ovs-appctl -t " + server.target + " cluster/status " + server.kind.Schema()})
 		add(server.target, "ovs-appctl", server.short, "coverage/show", "memory/show", "ovsdb-server/sync-status")
 		table = append(table, Command{Name: Name(server.short + ".storage-status"), Host: true, Target: server.target,

@@ -105,10 +105,11 @@ func (d *Database) Kind(ctx context.Context) workdir.Kind {
 	return workdir.KindOfSchema(info.Name)
 }
 
-// Log is a log file, present or rotated, in which clients of libovsdb write what they ask
-// of OVN's databases.
+// Log is a log file, present or rotated: of a program, or of clients of libovsdb, which write what
+// they ask of OVN's databases.
 type Log struct {
 	archive.File
+	Program   string // as in LogFile; "" for clients of libovsdb
 	Name      string // of the file on the node
 	Origin    string // its path in the source
 	Truncated bool   // the source kept only its end
@@ -152,6 +153,12 @@ type Recording struct {
 	All []Output
 	// Logs are logs of clients of libovsdb.
 	Logs []Log
+	// HostLogs are the logs of programs, and HostFiles the files of which texts about the machine
+	// are made.
+	HostLogs  []Log
+	HostFiles []HostFile
+	// HostTexts are the texts that were made of HostFiles.
+	HostTexts []Output
 	// Services are the services of the node's cluster; the zero value where they were not asked for.
 	Services Services
 	// Unused are the paths of outputs of Open vSwitch and OVN in the source that nothing uses.

@@ -46,7 +46,7 @@ func units(kind Kind, databaseOnly bool) []string {
 
 func allUnits() []string {
 	var all []string
-	for _, kind := range append(Kinds(), Host) {
+	for _, kind := range AllKinds() {
 		all = append(all, units(kind, false)...)
 	}
 	return all

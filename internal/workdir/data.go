@@ -109,7 +109,7 @@ func (d *Data) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 		if collection != nil && collection.MadeUp() {
 			continue
 		}
-		if collection != nil && (!databaseOnly || collection.hasDatabase()) {
+		if collection != nil && (!databaseOnly || kind == Host || collection.hasDatabase()) {
 			occupied = append(occupied, fmt.Sprintf("%s data from %s %s, collected %s", kind.Title(), collection.Source.Kind, collection.Source.Name, collection.Collected.Local().Format(time.DateTime)))
 			continue
 		}

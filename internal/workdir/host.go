@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Host is the kind of what belongs to the machine and to no database: logs, packages, units, and
@@ -38,6 +39,9 @@ const (
 	HostDeviceFeatures   = "ethtool.features"   // ethtool -k, of one device
 	HostDeviceStatistics = "ethtool.statistics" // ethtool -S, of one device
 
+	HostStatusNB = "cluster.status.nb" // of the OVN NB database
+	HostStatusSB = "cluster.status.sb"
+
 	HostCertificates = "certificates"  // subject, issuer and dates of public certificates
 	HostCPUSets      = "nova.cpu-sets" // the lines of nova.conf with the processors of instances
 	HostUnitMemory   = "cgroup.memory" // the memory of the units of Open vSwitch and OVN
@@ -55,6 +59,16 @@ func (d *Data) HostRecorded(name string) string { return d.join(string(Host), na
 // the node, or tells files of one name apart.
 func (d *Data) HostLog(program, name string) string {
 	return d.join(string(Host), hostLogs, EncodeName(program), EncodeName(name))
+}
+
+// ProgramOfLog returns the program of the log that a path in a workdir is of, "" for other files.
+func ProgramOfLog(path string) string {
+	rest, ok := strings.CutPrefix(path, filepath.Join(string(Host), hostLogs)+"/")
+	if !ok {
+		return ""
+	}
+	program, _ := DecodeName(filepath.Dir(rest))
+	return program
 }
 
 // Log is a collected log of a program.

@@ -30,6 +30,9 @@ func (k Kind) names() kindNames {
 // Kinds lists every kind that has a database.
 func Kinds() []Kind { return []Kind{OVS, NB, SB} }
 
+// AllKinds lists every kind of data that a workdir holds.
+func AllKinds() []Kind { return append(Kinds(), Host) }
+
 // KindOfSchema returns the kind whose database has the named schema, "" if there is
 // none.
 func KindOfSchema(schema string) Kind {

@@ -1,0 +1,185 @@
+package recording
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// LogFile is what the path of a log in a source tells about it.
+type LogFile struct {
+	Program string // "ovs-vswitchd"; the logs of several programs have one of SharedLogs
+	Name    string // of the file on the node; of a pod's log, with the name of the pod in front
+	Pod     string // whose container printed it, "" for none
+	// Sure reports that the path alone tells that the file is a log: other files may have its name.
+	Sure bool
+}
+
+// The programs of logs that hold lines of several programs, or of the kernel.
+const (
+	Journal = "journal"
+	Syslog  = "syslog"
+	Kernel  = "kernel"
+)
+
+// IsShared reports whether the logs of a program hold lines of the whole machine.
+func IsShared(program string) bool {
+	return program == Journal || program == Syslog || program == Kernel
+}
+
+// rotation matches what logrotate and others add to the name of a log.
+const rotation = `(?:[.-](?:[0-9]+|old))*(?:\.(?:gz|xz|zst|bz2))?(?:\.tailed)?`
+
+var (
+	// daemonLog matches the names of logs that are named for their program. Names in sos_strings begin
+	// with the path on the node, with dots for slashes.
+	daemonLog = regexp.MustCompile(`^(?:.*\.)?((?:ovs-vswitchd|ovsdb-server(?:-(?:[ns]b|ic-[ns]b|relay|local))?|ovn-controller(?:-vtep)?|ovn-northd|ovn-ic|ovn-br-controller|ovs-monitor-ipsec|ovs-ctl|ovn-ctl|ovn_[a-z_]+_agent|ovn-[a-z-]*agent|kube-ovn-[a-z-]+|antrea-(?:agent|controller))\.log` + rotation + `)$`)
+	// neutronLog matches the logs of Neutron, whose folder some distributions leave to tell the program.
+	neutronLog = regexp.MustCompile(`(?:^|[/.])neutron[/.](?:neutron-)?([a-z0-9_-]+\.log` + rotation + `)$`)
+	// neutronName matches the logs of Neutron by their names alone.
+	neutronName = regexp.MustCompile(`^neutron-([a-z0-9-]+\.log` + rotation + `)$`)
+	// machineLog matches the logs of syslog, and of the kernel.
+	machineLog = regexp.MustCompile(`(?:^|/|\.)var[/.]log[/.]((?:syslog|messages|kern\.log|dmesg)` + rotation + `)$`)
+	// journalText matches what journalctl printed for plugins of sos.
+	journalText = regexp.MustCompile(`(?:^|/)(?:sos_commands|sos_strings)/(?:logs|systemd|openvswitch|ovn_host|ovn_central|openstack_neutron|networking|networkmanager)/(journalctl_[^/]+)$`)
+	journalMeta = regexp.MustCompile(`--list-boots|--disk-usage|--verify|--header`)
+	kernelText  = regexp.MustCompile(`(?:^|/)sos_commands/kernel/(dmesg(?:_-T)?)$`)
+	mayBeLog    = regexp.MustCompile(`\.log|/logs/|/log/|var\.log\.|journalctl_|/dmesg`)
+	// logEnding is what is not part of the program's name.
+	logEnding = regexp.MustCompile(`\.log` + rotation + `$`)
+)
+
+// podLogs are the paths of logs of containers: those of the kubelet, of a must-gather, and of the
+// support bundle of Harvester. The groups are the pod, the container and the rest of the name.
+var podLogs = []*regexp.Regexp{
+	regexp.MustCompile(`(?:^|/)var/log/pods/[^/_]+_(?P<pod>[^/_]+)_[^/]+/(?P<container>[^/]+)/(?P<name>[0-9]+\.log[^/]*)$`),
+	regexp.MustCompile(`(?:^|/)var/log/containers/(?P<pod>[^/_]+)_[^/_]+_(?P<container>[^/]+)-(?P<name>[0-9a-f]{64}\.log)$`),
+	regexp.MustCompile(`(?:^|/)namespaces/[^/]+/pods/(?P<pod>[^/]+)/(?P<container>[^/]+)/[^/]+/logs/(?P<name>.+)$`),
+	regexp.MustCompile(`(?:^|/)logs/[^/]+/(?P<pod>[^/]+)/(?P<container>[^/]+?)(?P<name>\.log(?:\.[0-9]+)?)$`),
+	regexp.MustCompile(`(?:^|/)var/log/containers/(?P<pod>stdouts)/(?P<container>[^/]+?)(?P<name>\.log` + rotation + `)$`),
+}
+
+// containerPrograms has the programs that containers of Open vSwitch, OVN and what uses them run, by the
+// names of the containers. A container that runs several is one of its own.
+func containerPrograms() map[string]string {
+	return map[string]string{
+		"northd": "ovn-northd", "ovn-northd": "ovn-northd", "ovn_northd": "ovn-northd",
+		"nbdb": "ovsdb-server-nb", "nb-ovsdb": "ovsdb-server-nb", "ovsdbserver-nb": "ovsdb-server-nb", "ovn_cluster_north_db_server": "ovsdb-server-nb",
+		"sbdb": "ovsdb-server-sb", "sb-ovsdb": "ovsdb-server-sb", "ovsdbserver-sb": "ovsdb-server-sb", "ovn_cluster_south_db_server": "ovsdb-server-sb",
+		"ovn-controller": "ovn-controller", "ovn_controller": "ovn-controller",
+		"ovs-vswitchd": "ovs-vswitchd", "ovsdb-server": "ovsdb-server",
+	}
+}
+
+// ownContainers matches the names of the other containers whose logs are taken.
+var ownContainers = regexp.MustCompile(`^(?:ovnkube-[a-z-]+|ovn-acl-logging|ovn-dbchecker|ovn-ipsec|ovs-daemons|openvswitch|openvswitch_[a-z_]+|ovn-central|ovn-dbs-bundle[a-z0-9-]*|ovn_[a-z_]+|cni-server|kube-ovn-[a-z-]+|antrea-[a-z-]+|neutron_[a-z_]+)$`)
+
+// LogOf returns what a path in a source tells about a log of Open vSwitch, OVN, Neutron, or the machine.
+func LogOf(file string) (log LogFile, ok bool) {
+	if !mayBeLog.MatchString(file) { // a source can have a million names
+		return LogFile{}, false
+	}
+	if log, ok := podLog(file); ok {
+		return log, true
+	}
+	base := path.Base(file)
+	below := strings.Contains("/"+file, "/var/log/") || strings.Contains("/"+file, "/sos_strings/") || strings.Contains("/"+file, "/var/snap/")
+	if match := daemonLog.FindStringSubmatch(base); match != nil {
+		return named("", match[1], below), true
+	}
+	for _, pattern := range []*regexp.Regexp{neutronLog, neutronName} {
+		if match := pattern.FindStringSubmatch(file); match != nil && (below || pattern == neutronName) {
+			return named("neutron-", match[1], below), true
+		}
+	}
+	if match := machineLog.FindStringSubmatch(file); match != nil {
+		program := Kernel
+		if strings.HasPrefix(match[1], "syslog") || strings.HasPrefix(match[1], "messages") {
+			program = Syslog
+		}
+		return LogFile{Program: program, Name: strings.TrimSuffix(match[1], ".tailed"), Sure: true}, true
+	}
+	if match := journalText.FindStringSubmatch(file); match != nil && !journalMeta.MatchString(match[1]) {
+		return LogFile{Program: Journal, Name: strings.TrimSuffix(match[1], ".tailed"), Sure: true}, true
+	}
+	if match := kernelText.FindStringSubmatch(file); match != nil {
+		return LogFile{Program: Kernel, Name: match[1], Sure: true}, true
+	}
+	return LogFile{}, false
+}
+
+// named returns the log with a name that begins with its program, without a prefix of that.
+func named(prefix, name string, sure bool) LogFile {
+	name = prefix + strings.TrimSuffix(name, ".tailed")
+	return LogFile{Program: logEnding.ReplaceAllString(name, ""), Name: name, Sure: sure}
+}
+
+// podLog returns the log of a container.
+func podLog(file string) (log LogFile, ok bool) {
+	for _, pattern := range podLogs {
+		match := pattern.FindStringSubmatch(file)
+		if match == nil {
+			continue
+		}
+		pod, container, name := match[1], match[2], match[3]
+		program, known := ContainerProgram(container)
+		if !known {
+			return LogFile{}, false
+		}
+		if pod == "stdouts" { // podman, which has no pods
+			return LogFile{Program: program, Name: "stdouts." + container + name, Sure: true}, true
+		}
+		return LogFile{Program: program, Name: PodLogName(pod, strings.TrimPrefix(name, ".")), Pod: pod, Sure: true}, true
+	}
+	return LogFile{}, false
+}
+
+// ContainerProgram returns the program whose log a container prints; ok is false for containers of other
+// things than Open vSwitch and OVN.
+func ContainerProgram(container string) (program string, ok bool) {
+	if program, ok := containerPrograms()[container]; ok {
+		return program, true
+	}
+	return container, ownContainers.MatchString(container)
+}
+
+// PodLogName returns the name of the log that a container of a pod printed.
+func PodLogName(pod, name string) string { return pod + "." + strings.ReplaceAll(name, "/", ".") }
+
+// daemonLine matches a line that a program of Open vSwitch or OVN writes into its log, without the
+// time that a container runtime puts in front.
+var daemonLine = regexp.MustCompile(`(?m)^(?:[0-9T:.+-]+Z? (?:std(?:out|err) [FP] )?)?[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\|[0-9]+\|([a-z0-9_]+)(?:\([^)|]*\))?\|(?:EMER|ERR|WARN|INFO|DBG)\|`)
+
+// modulePrograms has the programs that alone have a module, by which a log without a name is known.
+func modulePrograms() map[string]string {
+	return map[string]string{
+		"bridge": "ovs-vswitchd", "ofproto_dpif": "ovs-vswitchd", "ofproto_dpif_upcall": "ovs-vswitchd", "connmgr": "ovs-vswitchd", "dpif_netdev": "ovs-vswitchd",
+		"ovsdb_server": "ovsdb-server", "raft": "ovsdb-server",
+		"binding": "ovn-controller", "pinctrl": "ovn-controller", "lflow": "ovn-controller", "ofctrl": "ovn-controller", "physical": "ovn-controller", "if_status": "ovn-controller",
+		"northd": "ovn-northd", "ovn_northd": "ovn-northd", "lflow_cache": "ovn-controller",
+	}
+}
+
+// LogOfContent returns the log that the beginning of a file shows to be one of a program of Open vSwitch
+// or OVN. The program is in the file's name, or else modules tell it.
+func LogOfContent(file string, start []byte) (log LogFile, ok bool) {
+	modules := daemonLine.FindAllSubmatch(start, -1)
+	if modules == nil {
+		return LogFile{}, false
+	}
+	log = LogFile{Program: "daemon", Name: path.Base(file), Sure: true}
+	programs := modulePrograms()
+	for _, module := range modules {
+		if program := programs[string(module[1])]; program != "" {
+			log.Program = program
+			break
+		}
+	}
+	for _, program := range []string{"ovsdb-server-nb", "ovsdb-server-sb", "ovsdb-server", "ovs-vswitchd", "ovn-controller", "ovn-northd", "ovn-ic"} {
+		if strings.Contains(log.Name, program) {
+			log.Program = program
+			break
+		}
+	}
+	return log, true
+}
