@@ -119,9 +119,9 @@ func (w *writer) begin(kind workdir.Kind) workdir.Collection {
 		OVNVersion: w.plan.Versions.OVN, Image: w.plan.Image}
 	if kind == workdir.OVS {
 		collection.OVSVersion = w.plan.Versions.OVS
-		if taken := w.plan.Taken; !w.plan.Mixed {
-			collection.Recorded, collection.RecordedAbout = taken.At, taken.DayOnly || taken.Local
-		}
+	}
+	if taken := w.plan.Taken; kind == workdir.Host || kind == workdir.OVS && !w.plan.Mixed {
+		collection.Recorded, collection.RecordedAbout = taken.At, taken.DayOnly || taken.Local
 	}
 	if db := w.plan.Database(kind); kind != workdir.OVS && db != nil && db.Source != nil {
 		collection.Source = *db.Source

@@ -45,6 +45,9 @@ func Run(ctx context.Context, selected *set.Set, options Options) (*Report, erro
 		return nil, err
 	}
 	defer ovn.CloseAll(deployments)
+	if err := openPrinted(ctx, deployments); err != nil {
+		return nil, err
+	}
 	c := rule.Of(deployments, options.Programs)
 	all := rules.All()
 	run := &run{options: options, report: &Report{Findings: []rule.Finding{}, Remarks: append(selected.Remarks(), remarks...), Nodes: len(c.Nodes()), Rules: len(all)}}

@@ -50,7 +50,9 @@ func switchCommands() []Command {
 		{Name: workdir.RecordedPMDQueues, Line: "ovs-appctl dpif-netdev/pmd-rxq-show"},
 		{Name: workdir.RecordedPMDPerformance, Line: "ovs-appctl dpif-netdev/pmd-perf-show"},
 		{Name: "dpif-netdev.pmd-sleep-show", Line: "ovs-appctl dpif-netdev/pmd-sleep-show"},
-		// The list of the table has it too, on a live node.
+		// The list of the table has them too, on a live node.
+		{Name: workdir.RecordedExternalIDs, Line: "ovs-vsctl get Open_vSwitch . external_ids", NotLive: true,
+			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-vsctl -t 5 get Open_vSwitch . external_ids"}}},
 		{Name: workdir.RecordedOtherConfig, Line: "ovs-vsctl get Open_vSwitch . other_config", NotLive: true,
 			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-vsctl -t 5 get Open_vSwitch . other_config"}}},
 	}

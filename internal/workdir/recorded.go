@@ -57,6 +57,7 @@ const (
 	RecordedPMDQueues      = "dpif-netdev.pmd-rxq-show"
 	RecordedPMDPerformance = "dpif-netdev.pmd-perf-show"
 	RecordedOtherConfig    = "get.other_config"
+	RecordedExternalIDs    = "get.external_ids"
 	RecordedFDBStats       = "fdb.stats-show" // of a bridge
 )
 

@@ -9,7 +9,6 @@ import (
 	"ovs-offline/answer/check/rule"
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -56,14 +55,14 @@ func fdbFull() rule.Rule {
 
 // fdbOf returns the number of the MAC addresses that a bridge has learned, and how many its table holds.
 func fdbOf(n *rule.Node, bridge string, size int) (count, limit int, err error) {
-	stats, err := n.BridgeOutput(bridge, recording.Name(workdir.RecordedFDBStats))
+	stats, err := n.BridgeOutput(bridge, workdir.RecordedFDBStats)
 	if err != nil {
 		return 0, 0, err
 	}
 	if count, limit, ok := appctl.FDBSize(stats); ok {
 		return count, limit, nil
 	}
-	text, err := n.BridgeOutput(bridge, recording.Name(workdir.RecordedFDB))
+	text, err := n.BridgeOutput(bridge, workdir.RecordedFDB)
 	learned := len(slices.Collect(appctl.LearnedMACs(text)))
 	return learned, size, err
 }

@@ -7,7 +7,7 @@ import (
 	"ovs-offline/answer/check/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
 )
 
 // matchNorthdVersion finds the nodes whose ovn-controller stops while ovn-northd has another version.
@@ -22,7 +22,7 @@ func matchNorthdVersion() rule.Rule {
 				return err
 			}
 			if settings == nil {
-				text, err := n.Output(recording.Name("get.external_ids"))
+				text, err := n.Output(workdir.RecordedExternalIDs)
 				if err != nil {
 					return err
 				}

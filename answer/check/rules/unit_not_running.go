@@ -3,6 +3,7 @@ package rules
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -22,6 +23,10 @@ func unitNotRunning() rule.Rule {
 			if err != nil {
 				return err
 			}
+			processes, err := n.HostOutput(workdir.HostProcesses)
+			if err != nil {
+				return err
+			}
 			text, err := n.HostOutput(workdir.HostUnits)
 			units := readUnits(text)
 			enabled := map[string]bool{}
@@ -37,7 +42,7 @@ func unitNotRunning() rule.Rule {
 				switch {
 				case listed && state == "failed":
 					found(rule.Finding{What: fmt.Sprintf("the unit %s has failed", name), Evidence: evidence, Next: next})
-				case name == "ovn-northd" && enabled["ovn-northd.service"] && enabled["ovn-ovsdb-server-nb.service"] && (text != "" || files != "") && state != "running":
+				case name == "ovn-northd" && enabled["ovn-northd.service"] && enabled["ovn-ovsdb-server-nb.service"] && state != "running" && !isProcess(processes, name):
 					found(rule.Finding{What: "ovn-northd is not running on this node, which has the servers of OVN's databases", Evidence: evidence, Next: next,
 						Follows: "if no other node runs ovn-northd, changes of the northbound database do not reach the southbound one"})
 				}
@@ -45,6 +50,16 @@ func unitNotRunning() rule.Rule {
 			return err
 		},
 	}
+}
+
+// isProcess reports whether the output of ps has a process of a program.
+func isProcess(processes, program string) bool {
+	for line := range strings.Lines(processes) {
+		if words := strings.Fields(line); len(words) > 10 && path.Base(words[10]) == program {
+			return true
+		}
+	}
+	return false
 }
 
 // watchedUnits are the units of Open vSwitch and OVN.

@@ -1,0 +1,60 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
+)
+
+// openPrinted opens the printed tables of the databases of which no file was collected.
+func openPrinted(ctx context.Context, deployments []*ovn.Deployment) error {
+	for _, d := range deployments {
+		for i := range d.Nodes {
+			if err := openSwitch(ctx, &d.Nodes[i]); err != nil {
+				return err
+			}
+		}
+		for kind, to := range map[workdir.Kind]**file.Index{workdir.NB: &d.NB, workdir.SB: &d.SB} {
+			for _, n := range d.Nodes {
+				if err := openTables(ctx, n.Dir, kind, to); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// openSwitch opens the printed tables of the OVS database of a node.
+func openSwitch(ctx context.Context, n *ovn.Node) (err error) {
+	if n.OVS != nil {
+		return nil
+	}
+	lists := map[string]string{}
+	for _, table := range workdir.ListedTables() {
+		lists[table] = n.Dir.Recorded(workdir.RecordedList(table))
+	}
+	tables, ok, err := file.ReadPrinted(n.Dir.Recorded(workdir.RecordedDatabaseDump), lists)
+	if err == nil && ok {
+		n.OVS, err = file.IndexPrinted(ctx, "the printed tables of the OVS database of "+n.Name, tables, n.Dir.Path())
+	}
+	return err
+}
+
+// openTables opens the printed tables of an OVN database, unless it is open.
+func openTables(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, to **file.Index) error {
+	path := wd.PrintedDatabase(kind)
+	if _, err := os.Stat(path); *to != nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	tables, err := file.PrintedTables(ctx, path)
+	if err == nil {
+		*to, err = file.IndexPrinted(ctx, path, tables, wd.Path())
+	}
+	return err
+}
