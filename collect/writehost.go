@@ -80,18 +80,21 @@ func (w *writer) host() (workdir.Collection, error) {
 }
 
 // hostLogs moves the logs of programs. Of several logs of a program with one name, those after the first
-// get a number; one with the same content is left out.
+// get a number; a copy is left out.
 func (w *writer) hostLogs(out *workdir.Collection) error {
 	type log struct{ program, name string }
-	type content struct{ program, sum string }
+	type content struct {
+		log
+		sum string
+	}
 	names, contents := map[log]int{}, map[content]bool{}
 	for _, one := range w.plan.HostLogs {
-		if same := (content{one.Program, one.SHA256}); contents[same] && one.Size > 0 {
-			continue
-		} else {
-			contents[same] = true
-		}
 		key := log{one.Program, one.Name}
+		same := content{key, one.SHA256}
+		if contents[same] {
+			continue
+		}
+		contents[same] = true
 		names[key]++
 		name := one.Name
 		if n := names[key]; n > 1 {

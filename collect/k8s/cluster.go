@@ -17,6 +17,7 @@ type API interface {
 	Node(ctx context.Context, name string) (*corev1.Node, error)
 	Nodes(ctx context.Context, selector string) (*corev1.NodeList, error)
 	Pods(ctx context.Context, namespace, selector string) (*corev1.PodList, error)
+	PodLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error)
 	Services(ctx context.Context) (*corev1.ServiceList, error)
 	Review(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (*authorizationv1.SelfSubjectAccessReview, error)
 }

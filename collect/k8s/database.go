@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,7 +19,8 @@ import (
 type backup struct {
 	frame
 	target  Target
-	version string // of OVN
+	version string  // of OVN
+	daemons []frame // what the server, and programs beside it, print about themselves
 }
 
 // shared holds the databases of a central OVN cluster, which are backed up once for all nodes.
@@ -42,6 +44,7 @@ func (s *nodeSource) askOVN(ctx context.Context, kind workdir.Kind) error {
 	s.node.OVNVersion = cmp.Or(backup.version, s.node.OVNVersion)
 	s.node.Image = cmp.Or(backup.target.image, s.node.Image) // on some clusters, OVS is the host's own
 	s.database(backup.target, backup.frame, kind)
+	s.outputsOf(backup.target, backup.daemons, "")
 	return nil
 }
 
@@ -65,12 +68,23 @@ func (s *nodeSource) ovnBackup(ctx context.Context, kind workdir.Kind) (backup, 
 	}
 	// Collected files are never written again, so all workdirs can have the same
 	// file on the disk.
-	mine := filepath.Join(s.spool, string(kind))
-	if err := os.Link(b.Spooled, mine); err != nil {
-		return backup{}, fmt.Errorf("%w: %w", errLocal, err)
+	b.daemons = slices.Clone(b.daemons)
+	for i := range b.daemons {
+		if b.daemons[i].Spooled, err = s.link(b.daemons[i].Spooled); err != nil {
+			return backup{}, err
+		}
 	}
-	b.Spooled = mine
-	return b, nil
+	b.Spooled, err = s.link(b.Spooled)
+	return b, err
+}
+
+// link gives a file that several nodes get a name in the spool folder of this one.
+func (s *nodeSource) link(shared string) (mine string, err error) {
+	mine = filepath.Join(s.spool, filepath.Base(shared))
+	if err := os.Link(shared, mine); err != nil {
+		return "", fmt.Errorf("%w: %w", errLocal, err)
+	}
+	return mine, nil
 }
 
 // backup tries the members of the database's cluster in turn until one returns the
@@ -101,7 +115,7 @@ func (t *transfer) backup(ctx context.Context, members func(ctx context.Context,
 // backupFrom tries one member once.
 func (t *transfer) backupFrom(ctx context.Context, target Target, kind workdir.Kind) (backup, error) {
 	backup := backup{target: target}
-	frames, err := t.runOnce(ctx, target, databaseText, append([]string{kind.Schema(), "ovn" + short(kind) + "_db.sock"}, socketFolders()...))
+	frames, err := t.runOnce(ctx, target, databaseText(kind), append([]string{kind.Schema(), "ovn" + short(kind) + "_db.sock"}, socketFolders()...))
 	if err != nil {
 		t.drop(frames)
 		return backup, err
@@ -114,6 +128,8 @@ func (t *transfer) backupFrom(ctx context.Context, target Target, kind workdir.K
 			return backup, judged{errors.New("this member has lost its cluster"), true}
 		case "backup":
 			backup.frame = frame
+		default:
+			backup.daemons = append(backup.daemons, frame)
 		}
 	}
 	if backup.code != 0 {

@@ -131,6 +131,10 @@ func (o objectTracker) Pods(ctx context.Context, namespace, selector string) (*c
 	return o.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 }
 
+func (o objectTracker) PodLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+	return o.CoreV1().Pods(namespace).GetLogs(pod, options).Stream(ctx)
+}
+
 func (o objectTracker) Services(ctx context.Context) (*corev1.ServiceList, error) {
 	return o.CoreV1().Services("").List(ctx, metav1.ListOptions{})
 }

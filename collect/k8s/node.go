@@ -51,6 +51,8 @@ func (s *nodeSource) Read(ctx context.Context, spool string) (*collect.Found, er
 // is listed as lost; the OVS data is kept. The flows come after the databases: their ages
 // then show what changed in between.
 func (s *nodeSource) ask(ctx context.Context) error {
+	logs := s.beginLogs(ctx)
+	defer logs.end(s.node)
 	if err := s.askSwitch(ctx); err != nil {
 		return err
 	}
@@ -176,17 +178,22 @@ func (s *nodeSource) lostDatabase(kind workdir.Kind, text string) {
 // outputs adds the outputs of recorded commands to the node; bridge is "" for
 // commands that concern the whole node. A command that failed in every OpenFlow
 // version is lost, unless the node does not support it.
-func (s *nodeSource) outputs(frames []frame, bridge string) {
+func (s *nodeSource) outputs(frames []frame, bridge string) { s.outputsOf(s.target, frames, bridge) }
+
+// outputsOf works like outputs for the frames of a container.
+func (s *nodeSource) outputsOf(target Target, frames []frame, bridge string) {
 	failed := map[recording.Name][]frame{}
 	for _, frame := range frames {
 		command, version, known := frame.command()
 		line := strings.TrimSuffix(command.WithVersion(version)+" "+bridge, " ")
 		switch {
+		case strings.HasPrefix(frame.name, logFrame):
+			s.logFile(target, frame)
 		case !known:
 		case frame.code != 0:
 			failed[command.Name] = append(failed[command.Name], frame)
 		default:
-			s.node.All = append(s.node.All, recording.Output{File: frame.File, Command: command.Name, Bridge: bridge, OpenFlow: version, Origin: s.target.String() + ": " + line})
+			s.node.All = append(s.node.All, recording.Output{File: frame.File, Command: command.Name, Bridge: bridge, OpenFlow: version, Origin: target.String() + ": " + line})
 			if message := frame.firstError(); message != "" {
 				s.node.Remarks = append(s.node.Remarks, line+" also printed an error: "+message)
 			}
@@ -194,14 +201,14 @@ func (s *nodeSource) outputs(frames []frame, bridge string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		if len(s.node.Outputs(name, bridge)) == 0 {
-			s.lost(name, failed[name], bridge)
+			s.lost(target, name, failed[name], bridge)
 		}
 	}
 }
 
 // lost adds a failed command to the node's losses. A command that the node does not
 // support is not a loss, except for flows, which every bridge has.
-func (s *nodeSource) lost(name recording.Name, failed []frame, bridge string) {
+func (s *nodeSource) lost(target Target, name recording.Name, failed []frame, bridge string) {
 	i := slices.IndexFunc(failed, func(frame frame) bool { return !frame.unsupported() })
 	if i < 0 && name != recording.Flows {
 		return
@@ -209,7 +216,12 @@ func (s *nodeSource) lost(name recording.Name, failed []frame, bridge string) {
 	frame := failed[max(i, 0)]
 	command, version, _ := frame.command()
 	line := strings.TrimSuffix(command.WithVersion(version)+" "+bridge, " ")
-	s.node.Lost = append(s.node.Lost, s.target.String()+": "+line+": "+frame.failure())
+	text := target.String() + ": " + line + ": " + frame.failure()
+	if command.Host {
+		s.node.Remarks = append(s.node.Remarks, text) // no replica needs it
+		return
+	}
+	s.node.Lost = append(s.node.Lost, text)
 }
 
 // command returns the recorded command of a frame, and its OpenFlow version, from
@@ -261,6 +273,7 @@ func (f frame) unsupported() bool {
 		"is not a valid command", "unknown command", "unknown table", // an older OVS
 		"version negotiation failed", "none of the usable flow formats", "OFPBRC_BAD_TYPE", "OFPBRC_BAD_STAT", // OpenFlow
 		"multicast snooping is disabled", "No such RSTP object", "no such stp object", // bridges
+		"not a clustered database", "database is not clustered", "is not a clustered", // servers of databases
 		"Operation not supported", "retrieving offload statistics", // datapaths
 	}
 	return slices.ContainsFunc(messages, func(message string) bool { return strings.Contains(f.stderr, message) })

@@ -7,6 +7,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
 )
 
 // The following shell texts run in a pod. They consist of constants and of the table of
@@ -95,13 +96,60 @@ func nodeText() string {
 	return prologue + ovsTools + `f version A version
 f bridges V -f json --columns=name list Bridge
 f backup ovsdb-client --timeout=$T backup "unix:$R/db.sock" Open_vSwitch
-` + framed(liveCommands(false, false)) + "z"
+` + framed(liveCommands(false, false)) + socketOf + daemonsText("ovsdb-server", "ovn-controller") + "z"
+}
+
+// socketOf defines S, which sets u to the control socket of a program: in the folders of OVN and of Open
+// vSwitch, or in the one that follows the program's name.
+const socketOf = `S(){ for d in ${2:-${OVN_RUNDIR:+"$OVN_RUNDIR"} /var/run/ovn "${R:-/var/run/openvswitch}"};do
+p=;read -r p 2>/dev/null <"$d/$1.pid";u=$d/$1.$p.ctl;[ -S "$u" ]&&return;done;return 1;}
+`
+
+// daemonsText runs the commands that programs answer, if they run here. One that does not answer the
+// first command is asked no more.
+func daemonsText(targets ...string) string {
+	var text strings.Builder
+	for _, target := range targets {
+		fmt.Fprintf(&text, "S %s&&%s", target, askText(target))
+	}
+	return text.String()
+}
+
+// askText asks the program at the socket u.
+func askText(target string) string {
+	var text strings.Builder
+	separator := "{ "
+	for _, command := range recording.OfHost() {
+		if command.Target != target {
+			continue
+		}
+		_, words, _ := strings.Cut(command.Line, "-t "+target+" ")
+		fmt.Fprintf(&text, "%sf %s ovs-appctl --timeout=$t -t \"$u\" %s", separator, command.Name, words)
+		if separator == "{ " {
+			separator = "&&{\n"
+		} else {
+			separator = "\n"
+		}
+	}
+	return text.String() + "\n};}\n"
 }
 
 // datapathText runs the commands that print what the datapath holds, with the long timeout.
 func datapathText() string {
-	return prologue + ovsTools + "t=$T\n" + framed(liveCommands(false, true)) + "z"
+	return prologue + ovsTools + "t=$T\n" + framed(liveCommands(false, true)) + logFilesText + "z"
 }
+
+// logFilesText prints the logs that the container has as files: the present ones, and the last of the
+// rotated ones, of each the last 64 MiB.
+const logFilesText = `set +f
+for l in "${OVS_LOGDIR:-/var/log/openvswitch}" "${OVN_LOGDIR:-/var/log/ovn}";do for x in "$l"/*.log "$l"/*.log.1 "$l"/*.log.1.gz;do
+case $x in *[!A-Za-z0-9._/-]*) continue;;esac
+[ -f "$x" ]&&[ -s "$x" ]&&f "` + logFrame + `$x" tail -c 67108864 "$x";done;done
+set -f
+`
+
+// logFrame begins the names of frames with logs, and the path of the log follows.
+const logFrame = "log "
 
 func framed(commands []recording.Command) string {
 	var text strings.Builder
@@ -136,13 +184,20 @@ i=0;for b;do i=$((i+1))
 z`
 }
 
-// databaseText backs up a database. Its arguments are the schema's name, the name of
+// databaseText returns the text that backs up a database. Its arguments are the schema's name, the name of
 // the socket, and the folders that may hold it. It skips a member that has lost its
-// cluster, because such a member would not answer.
-const databaseText = prologue + `d=$1 k=$2;shift 2
+// cluster, because such a member would not answer. It asks the server how it is doing, and with the OVN
+// SB database also ovn-northd, which runs beside it.
+func databaseText(kind workdir.Kind) string {
+	text := prologue + `d=$1 k=$2;shift 2
 for s in ${OVN_RUNDIR:+"$OVN_RUNDIR"} "$@";do s=$s/$k;[ -S "$s" ]&&break;done
 f version ovn-nbctl --version
 case $(ovsdb-client --timeout=$t query "unix:$s" '["_Server",{"op":"select","table":"Database","where":[["name","==","'"$d"'"]],"columns":["connected"]}]' 2>/dev/null) in
 *'"connected":false'*) f disconnected true;;
 *) f backup ovsdb-client --timeout=$T --no-leader-only backup "unix:$s" "$d";;esac
-z`
+u=${s%.sock}.ctl;[ -S "$u" ]&&` + askText("ovn"+short(kind)+"_db")
+	if kind == workdir.SB {
+		text += socketOf + `S ovn-northd "${s%/*}"&&` + askText("ovn-northd")
+	}
+	return text + "z"
+}

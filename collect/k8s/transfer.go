@@ -158,7 +158,7 @@ func groupByArgument(frames []frame) [][]frame {
 // unreached returns an error if a command could not connect to its daemon while the
 // container may be restarting.
 func (t *transfer) unreached(target Target, frames []frame) error {
-	i := slices.IndexFunc(frames, func(frame frame) bool { return frame.code != 0 && frame.noConnection() })
+	i := slices.IndexFunc(frames, func(frame frame) bool { return frame.code != 0 && frame.noConnection() && !frame.isOptional() })
 	if i < 0 || !t.patience.mayRestart() {
 		return nil
 	}

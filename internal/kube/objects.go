@@ -3,6 +3,8 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +29,24 @@ const (
 func (c *Client) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	return pod, sendFor(ctx, scopeRequest(c.rest.Get(), coreGroup, namespace, "pods").Name(name), pod)
+}
+
+// PodLog returns the log of a container of a pod.
+func (c *Client) PodLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+	request := scopeRequest(c.rest.Get(), coreGroup, namespace, "pods").Name(pod).SubResource("log").Param("container", options.Container)
+	if options.Previous {
+		request = request.Param("previous", "true")
+	}
+	if options.Timestamps {
+		request = request.Param("timestamps", "true")
+	}
+	if options.TailLines != nil {
+		request = request.Param("tailLines", strconv.FormatInt(*options.TailLines, 10))
+	}
+	if options.LimitBytes != nil {
+		request = request.Param("limitBytes", strconv.FormatInt(*options.LimitBytes, 10))
+	}
+	return request.Stream(ctx)
 }
 
 // TryPod returns the error with which the server would refuse a pod. It creates none.

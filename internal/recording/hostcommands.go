@@ -59,7 +59,7 @@ func switchCommands() []Command {
 }
 
 // daemonCommands returns the commands that tell how the programs of OVN, and the servers of the
-// databases, are doing.
+// databases, are doing. Of each program, the one that all versions know is the first.
 func daemonCommands() (table []Command) {
 	add := func(target, tool, prefix string, commands ...string) {
 		for _, command := range commands {
@@ -67,9 +67,9 @@ func daemonCommands() (table []Command) {
 				Line: tool + " -t " + target + " " + command})
 		}
 	}
-	add(controller, "ovn-appctl", controller, "connection-status", "coverage/show", "memory/show", "inc-engine/show-stats",
+	add(controller, "ovn-appctl", controller, "coverage/show", "memory/show", "connection-status", "inc-engine/show-stats",
 		"lflow-cache/show-stats", "stopwatch/show", "debug/status")
-	add(northd, "ovn-appctl", northd, "status", "coverage/show", "memory/show", "inc-engine/show-stats", "stopwatch/show",
+	add(northd, "ovn-appctl", northd, "coverage/show", "memory/show", "status", "inc-engine/show-stats", "stopwatch/show",
 		"nb-connection-status", "sb-connection-status", "debug/chassis-features-list")
 	add(ovsdbServer, "ovs-appctl", ovsdbServer, "coverage/show", "memory/show")
 	for _, server := range []struct {
@@ -77,9 +77,9 @@ func daemonCommands() (table []Command) {
 		status        Name
 		kind          workdir.Kind
 	}{{nbServer, "nb", workdir.HostStatusNB, workdir.NB}, {sbServer, "sb", workdir.HostStatusSB, workdir.SB}} {
+		add(server.target, "ovs-appctl", server.short, "coverage/show", "memory/show", "ovsdb-server/sync-status")
 		table = append(table, Command{Name: server.status, Host: true, Target: server.target,
 			Line: "ovs-appctl -t " + server.target + " cluster/status " + server.kind.Schema()})
-		add(server.target, "ovs-appctl", server.short, "coverage/show", "memory/show", "ovsdb-server/sync-status")
 		table = append(table, Command{Name: Name(server.short + ".storage-status"), Host: true, Target: server.target,
 			Line: "ovs-appctl -t " + server.target + " ovsdb-server/get-db-storage-status " + server.kind.Schema()})
 	}
