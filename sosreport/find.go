@@ -101,7 +101,7 @@ func dir(name string) string { return name[:max(0, strings.LastIndexByte(name, '
 func knownNames() []string {
 	return []string{
 		"version.txt", "hostname", "etc/hostname", "installed-rpms", "sos_reports/manifest.json",
-		"sos_commands/host/hostname", dateFile, "sos_commands/rpm/package-data", "sos_commands/dpkg/dpkg_-l",
+		"sos_commands/host/hostname", dateFile, localDateFile, "sos_commands/rpm/package-data", "sos_commands/dpkg/dpkg_-l",
 		"sos_commands/openvswitch/", "sos_commands/ovn_host/", "sos_commands/ovn_central/",
 		"sos_commands/openshift_ovn/", "sos_commands/microshift_ovn/",
 		"sos_strings/openvswitch/", "sos_strings/ovn_host/", "sos_strings/ovn_central/", "sos_strings/openshift_ovn/",

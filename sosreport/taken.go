@@ -8,8 +8,12 @@ import (
 	"ovs-offline/internal/recording"
 )
 
-// dateFile is the output of `date --utc` of sos's plugin date.
-const dateFile = "sos_commands/date/date_--utc"
+// dateFile is the output of `date --utc` of sos's plugin date, and localDateFile that of `date`, which
+// tells the time only where the node's zone is UTC.
+const (
+	dateFile      = "sos_commands/date/date_--utc"
+	localDateFile = "sos_commands/date/date"
+)
 
 // taken returns when the report was made: from its manifest, from the output of
 // `date`, or from the name of its folder or archive, which often has the day only.
@@ -19,8 +23,10 @@ func (c *contents) taken() recording.Moment {
 			return recording.Moment{At: last}
 		}
 	}
-	if at, err := time.Parse("Mon Jan _2 15:04:05 UTC 2006", strings.TrimSpace(c.text(dateFile))); err == nil {
-		return recording.Moment{At: at}
+	for _, name := range []string{dateFile, localDateFile} {
+		if at, err := time.Parse("Mon Jan _2 15:04:05 UTC 2006", strings.TrimSpace(c.text(name))); err == nil {
+			return recording.Moment{At: at}
+		}
 	}
 	if c.manifest != nil {
 		// It is the node's local time, without its zone. Nodes of one deployment

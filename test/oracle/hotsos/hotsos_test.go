@@ -111,9 +111,9 @@ func (s *scenario) check(t *testing.T, original string) (found []string) {
 	}
 	write("version.txt", "sosreport: 4.4\n")
 	write("hostname", "node1\n")
-	// A report of a machine with Open vSwitch has more than one file of it. The tests have only the one
-	// that they are about.
+	// A report of a machine with Open vSwitch has more of it than the files that a test is about.
 	write("var/log/openvswitch/ovsdb-server.log", "2022-02-09T00:00:00.000Z|00001|vlog|INFO|opened log file /var/log/openvswitch/ovsdb-server.log\n")
+	write("sos_commands/openvswitch/ovs-ofctl_dump-flows_br-ex", " cookie=0x0, duration=9.5s, table=0, n_packets=0, n_bytes=0, priority=0 actions=NORMAL\n")
 	for _, name := range s.DataRoot.Copy {
 		copyAll(t, filepath.Join(original, name), name, write)
 	}
