@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
@@ -34,7 +35,7 @@ func (s Files) Kinds() []workdir.Kind { return nil }
 // Read implements Source. A path that cannot be read is added to Found.Lost if
 // another path can.
 func (s Files) Read(ctx context.Context, spool string) (*Found, error) {
-	reader := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}, taken: map[string]recording.Moment{}, members: map[string]memberStatus{}}
+	reader := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}, taken: map[string]recording.Moment{}, members: map[string]raft.Status{}}
 	reader.loose = looseNodes{named: map[string][]*recording.Recording{}, saved: map[string]bool{}}
 	var errs []error
 	for _, path := range s.Paths {
@@ -71,7 +72,7 @@ type filesReader struct {
 	loose   looseNodes
 	owners  map[string]owner            // of databases, by spooled file
 	taken   map[string]recording.Moment // of must-gathers, by the name of the source
-	members map[string]memberStatus     // by the UUID of the server
+	members map[string]raft.Status      // by the UUID of the server
 }
 
 // add reads one path and recognises its content.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -43,10 +44,10 @@ func (l *looseReader) addHostText(name string, id identity) error {
 // folder. Otherwise the nodes that get a database of the server get it too.
 func (l *looseReader) addStatus(name string, id identity) error {
 	if host := cmp.Or(l.nodeOfPod[podOfStatus(name)], l.hostOfFile(name)); host != "" {
-		l.take(identity{command: id.member.command(), node: host}, l.tree.Files[name], l.origin(name))
+		l.take(identity{command: statusCommand(id.member), node: host}, l.tree.Files[name], l.origin(name))
 		return nil
 	}
-	l.loose.statuses = append(l.loose.statuses, printedMember{id.member, recording.Output{File: l.tree.Files[name], Command: id.member.command(), Origin: l.origin(name)}})
+	l.loose.statuses = append(l.loose.statuses, printedMember{id.member, recording.Output{File: l.tree.Files[name], Command: statusCommand(id.member), Origin: l.origin(name)}})
 	return nil
 }
 
@@ -122,7 +123,7 @@ func mergeHost(node, more *recording.Recording) {
 
 // printedMember is the output of cluster/status that belongs to no node yet.
 type printedMember struct {
-	memberStatus
+	status *raft.Status
 	recording.Output
 }
 
@@ -131,7 +132,7 @@ type printedMember struct {
 func (r *filesReader) placeStatuses(nodes []*recording.Recording) error {
 	for _, printed := range r.loose.statuses {
 		for _, node := range nodes {
-			if len(nodes) > 1 && !r.hasServer(node, printed.server) || len(node.Outputs(printed.Command, "")) > 0 {
+			if len(nodes) > 1 && !r.hasServer(node, printed.status.Server) || len(node.Outputs(printed.Command, "")) > 0 {
 				continue
 			}
 			file, err := os.Open(printed.Spooled)

@@ -8,6 +8,7 @@ import (
 
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -40,10 +41,10 @@ type identity struct {
 	command  recording.Name // of a dump or recorded output
 	openflow openflow.Version
 	node     string
-	bridge   string // or table, as the file's name spells it; "" if it is not known
-	version  string // of the must-gather
-	bare     bool   // the source leaves out the dump's header
-	member   memberStatus
+	bridge   string       // or table, as the file's name spells it; "" if it is not known
+	version  string       // of the must-gather
+	bare     bool         // the source leaves out the dump's header
+	member   *raft.Status // nil for another kind
 	log      recording.LogFile
 	text     string // in host/, of which the file is a source
 }
@@ -95,7 +96,7 @@ func identify(name string, start []byte) identity {
 	if saved != nil && version == 0 {
 		version = openflow.OpenFlow14 // ovs-save dumps in that version
 	}
-	member, isMember := readStatus(start)
+	status, isStatus := raft.ParseStatus(string(start))
 	log, isLog := recording.LogOf(name)
 	if shown, ok := recording.LogOfContent(name, start); ok {
 		log, isLog = mergeLog(log, isLog, shown), true
@@ -103,8 +104,8 @@ func identify(name string, start []byte) identity {
 	switch {
 	case isLog && log.Sure:
 		return identity{kind: logFile, log: log}
-	case isMember:
-		return identity{kind: clusterStatus, member: member}
+	case isStatus:
+		return identity{kind: clusterStatus, member: &status}
 	case bytes.HasPrefix(start, []byte("OVSDB ")):
 		return identity{kind: databaseFile}
 	case len(start) == 0 && ovsDatabaseName.MatchString(base), databaseName.MatchString(base) && isRows(start):

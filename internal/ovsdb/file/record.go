@@ -27,6 +27,8 @@ type record struct {
 	// rows has the changes of rows of a large record if the scanner looks for rows; body
 	// has only the members that the scanner wants then, or is nil.
 	rows *rowFinder
+	// data is where the data of a large entry of a cluster's log is, if the scanner reads heads.
+	data span
 	// snapshot is the transaction in the first record of a cluster member that
 	// is null in body; nil if body is complete.
 	snapshot *span
@@ -74,6 +76,7 @@ type scanner struct {
 	skim    bool                    // large intact records are checked and not kept
 	rows    func(table string) bool // the tables whose rows are found in large records; nil to read these into memory
 	want    func(key string) bool   // the members that are read of such records besides; nil for none
+	heads   bool                    // large entries of a cluster's log are read without their data
 	program programFinder
 }
 
@@ -137,6 +140,8 @@ func (s *scanner) stream(record *record) (done bool, err error) {
 	switch {
 	case record.magic == "CLUSTER" && record.number == 1:
 		done, err = s.readSnapshot(record)
+	case record.magic == "CLUSTER" && s.heads:
+		done, err = s.readHead(record)
 	case record.magic == "JSON" && s.rows != nil:
 		done, err = s.findRows(record)
 	case record.magic == "JSON" && s.sink != nil:
@@ -207,6 +212,22 @@ func (s *scanner) findRows(record *record) (bool, error) {
 	}
 	var err error
 	record.rows = finder
+	record.body, err = members.object(s.file)
+	return true, err
+}
+
+// readHead reads an entry of a cluster's log except for its data, which is a whole database where
+// the schema was converted.
+func (s *scanner) readHead(record *record) (bool, error) {
+	members := newMemberFinder(s.offset, func(string) bool { return true })
+	if intact, err := s.verify(record, members); !intact || err != nil {
+		return false, err
+	}
+	if data := members.found["data"]; data != nil {
+		record.data = data.value
+		delete(members.found, "data")
+	}
+	var err error
 	record.body, err = members.object(s.file)
 	return true, err
 }

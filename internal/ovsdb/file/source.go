@@ -27,6 +27,19 @@ type source struct {
 
 // openSource opens a database file and identifies it by its first record.
 func openSource(ctx context.Context, path string) (*source, error) {
+	source, err := openRecords(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := source.identify(); err != nil {
+		source.close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return source, nil
+}
+
+// openRecords opens a database file and reads its first record.
+func openRecords(ctx context.Context, path string) (*source, error) {
 	if err := interrupt.CheckRegular(path); err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
@@ -34,12 +47,11 @@ func openSource(ctx context.Context, path string) (*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
-	source, err := newSource(ctx, file)
-	if err != nil {
-		file.Close()
+	source := &source{file: file}
+	if err := source.open(ctx, file); err != nil {
+		source.close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	source.file = file
 	return source, nil
 }
 
@@ -50,9 +62,14 @@ func newSource(ctx context.Context, r io.Reader) (*source, error) {
 		source.close()
 		return nil, err
 	}
+	if err := source.identify(); err != nil {
+		source.close()
+		return nil, err
+	}
 	return source, nil
 }
 
+// open reads the first record.
 func (s *source) open(ctx context.Context, r io.Reader) error {
 	s.scan = newScanner(ctx, r)
 	start, err := s.scan.in.Peek(512)
@@ -89,7 +106,7 @@ func (s *source) open(ctx context.Context, r io.Reader) error {
 		s.info.damage(true, "%d bytes before the first record", s.before)
 	}
 	s.check(s.first)
-	return s.identify()
+	return nil
 }
 
 // close closes the files that the source opened. Close of a nil file does nothing.

@@ -1,0 +1,234 @@
+package cluster
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"time"
+
+	"ovs-offline/internal/ovsdb/raft"
+)
+
+// repairMember returns the repair of a member whose file is of no use: it joins again if the others
+// are a majority, or else their data is restored first.
+func (g *group) repairMember(m *member) []Step {
+	if g.lacksMajorityWithout(m) {
+		return g.plan().look("the other servers are no majority: repair that first; this server joins the new cluster then").steps
+	}
+	return g.rejoin(m)
+}
+
+// lacksMajorityWithout reports whether the members but for one cannot commit anything.
+func (g *group) lacksMajorityWithout(m *member) bool {
+	others := 0
+	for _, other := range g.voters() {
+		if other != m {
+			others++
+		}
+	}
+	return others+len(g.absent()) < g.majority() && !g.serves()
+}
+
+// refused finds members on whose files ovsdb-server does not start, or that lost records.
+func (g *group) refused() (problems []*Problem) {
+	for _, m := range g.members {
+		if m.state != Refused {
+			continue
+		}
+		p := &Problem{Kind: RefusedLog, Severity: Error, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Committed),
+			What:     sentence("ovsdb-server does not start on the file of %s: its log is broken", g.name(m.server())),
+			Evidence: []string{m.given.Name + ": " + m.log.Refused},
+			Follows:  "the server is missing in the cluster", Repair: g.repairMember(m)}
+		if m.log.Refused == "" {
+			p.Kind, p.What = LostRecords, sentence("records in the middle of the file of %s are lost", g.name(m.server()))
+			p.Evidence = []string{sentence("%s: %s; ovsdb-server ignores the %d records after it", m.given.Name, m.log.Damage, m.log.Ignored)}
+			p.Follows = "the server starts without entries that it had confirmed: they can be lost for the whole cluster"
+		}
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// cutOff finds files that end inside a record: the disk was full, or the server was killed while it
+// wrote.
+func (g *group) cutOff() (problems []*Problem) {
+	for _, m := range g.members {
+		if m.state != Cut {
+			continue
+		}
+		file, _ := g.place(m.log.Address)
+		p := &Problem{Kind: CutOff, Severity: Warning, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Last()),
+			What:     sentence("the file of %s ends inside a record: its disk was full, or the server ended while it wrote", g.name(m.server())),
+			Evidence: []string{m.given.Name + ": " + m.log.Damage},
+			Follows:  sentence("the server did not confirm that record, so nothing that was committed is lost; the server has entries up to %d", m.log.Last())}
+		plan := g.plan().add(m.log.Address, Run, "df -h "+path.Dir(file), "there has to be room for the file twice: it is compacted into a new one")
+		p.Repair = plan.start(m.log.Address, startAgain+": it drops the end and catches up").waitMember(m.log.Address).steps
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// failed finds servers that could not write, as they say themselves.
+func (g *group) failed() (problems []*Problem) {
+	for _, server := range slices.Sorted(maps.Keys(g.statuses)) {
+		if g.statuses[server].Status != "failed" {
+			continue
+		}
+		address := g.statuses[server].Address
+		file, _ := g.place(address)
+		p := &Problem{Kind: Failed, Severity: Error, Servers: []string{server},
+			What:     sentence("%s could not write its file and gave up: its disk is full or broken", g.name(server)),
+			Evidence: []string{"cluster/status: Status: failed"}, Follows: "it takes no part in the cluster until it is started again"}
+		plan := g.plan().add(address, Run, "df -h "+path.Dir(file), "there has to be room for the file twice").stop(address)
+		p.Repair = plan.start(address, startAgain+": it catches up by itself").waitMember(address).steps
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// gone finds servers that have left or were removed, whose files are still there.
+func (g *group) gone() (problems []*Problem) {
+	for _, m := range g.members {
+		if m.state != Left && m.state != Removed {
+			continue
+		}
+		replaced := slices.ContainsFunc(g.members, func(other *member) bool {
+			return other != m && other.log.Address == m.log.Address && g.config[other.server()] != ""
+		})
+		p := &Problem{Kind: HasLeft, Severity: Warning, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Committed),
+			What:    sentence("%s has left the cluster, and its file is still there", g.name(m.server())),
+			Follows: "a server that has left can never come back with this file: ovsdb-server refuses to start on it"}
+		p.Evidence = []string{m.given.Name + `: a record says that the server "left"`}
+		if m.state == Removed {
+			p.Kind, p.What = WasRemoved, sentence("%s was removed from the cluster (cluster/kick), and its file is still there", g.name(m.server()))
+			_, since := g.newest.log.ServersAt(g.upTo)
+			p.Evidence = []string{sentence("%s: entry %d has the servers %s", g.newest.given.Name, since, describe(g.committed)),
+				sentence("%s: its log ends at entry %d", m.given.Name, m.log.Last())}
+			p.Follows = "a server that starts on this file asks the others for votes forever, and serves nothing"
+			if n := m.log.Elections(); n > 0 {
+				p.Severity = Error
+				p.Evidence = append(p.Evidence, sentence("%s: it asked for votes in vain up to term %d", m.given.Name, m.log.CurrentTerm))
+			}
+		}
+		if replaced {
+			p.Severity, p.Follows = Note, "another server at this address is a member: the file is of no use"
+		} else {
+			p.Repair = append(g.plan().look("to have a server there again, it joins with a new file; otherwise only end it and move its file").steps, g.rejoin(m)...)
+		}
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// sameServer finds further files of one server: older ones are of no interest, and others mean that
+// two servers run on copies of one file.
+func (g *group) sameServer(ctx context.Context) (problems []*Problem) {
+	for _, m := range g.older {
+		first := g.member(m.server())
+		found, err := raft.Contradictions(ctx, []*raft.Member{first.log, m.log})
+		conflict := raft.Conflict(first.log, m.log)
+		if err == nil && len(found) == 0 && conflict == 0 && first.log.Address == m.log.Address {
+			problems = append(problems, &Problem{Kind: SameServer, Severity: Note, Servers: []string{m.server()},
+				What: sentence("%s is an older file of %s: the newer one counts", m.given.Name, g.name(m.server()))})
+			continue
+		}
+		problems = append(problems, &Problem{Kind: SameServer, Severity: Error, Servers: []string{m.server()},
+			What:     sentence("%s and %s are of one server (%s), and differ: its file was copied, and two servers run on it", first.given.Name, m.given.Name, short(m.server())),
+			Evidence: []string{sentence("entries %d to %d, and entries %d to %d", first.log.First(), first.log.Last(), m.log.First(), m.log.Last())},
+			Follows:  "the others can't tell the two apart: entries that one confirmed are missing on the other",
+			Repair:   g.plan().look(sentence("end the server of %s, move its file away, and let it join with a new one (ovsdb-tool join-cluster)", m.given.Name)).steps})
+	}
+	return problems
+}
+
+// behind finds members that lack much of the log.
+func (g *group) behind() (problems []*Problem) {
+	const many = 1000
+	newest := g.newest.log
+	for _, m := range g.voters() {
+		if m == g.newest || m.log.Last() >= g.upTo || slices.Contains(g.candidates(), m) {
+			continue
+		}
+		missing := g.upTo - m.log.Last()
+		since := time.Time{}
+		if entry := newest.At(m.log.Last() + 1); entry != nil {
+			since = newest.LastTime(m.log.Last() + 1)
+		}
+		if taken := m.given.Taken; !taken.IsZero() && since.After(taken) {
+			continue // the file was copied before
+		}
+		p := &Problem{Kind: Behind, Severity: Note, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Committed),
+			What: sentence("%s lacks the last %d committed entries: it does not run, or its file was copied earlier than the others", g.name(m.server()), missing),
+			Evidence: []string{sentence("%s: its log ends at entry %d of term %d", m.given.Name, m.log.Last(), m.log.LastTerm()),
+				sentence("%s: entries up to %d are committed", g.newest.given.Name, g.upTo)},
+			Follows: "its clients see old data until it has caught up"}
+		if m.log.CurrentTerm < newest.LastTerm() || missing > many || m.log.Last() < newest.Index {
+			p.Severity = Warning
+			p.Evidence = append(p.Evidence, sentence("it knows nothing of the terms after %d; the cluster is in term %d", m.log.CurrentTerm, newest.LastTerm()))
+			if m.log.CurrentTerm >= newest.LastTerm() {
+				p.Evidence = p.Evidence[:2]
+			}
+		}
+		p.Repair = g.plan().start(m.log.Address, "start its ovsdb-server if it does not run: it catches up by itself").waitMember(m.log.Address).steps
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// pending finds a change of the servers that is not committed.
+func (g *group) pending() []*Problem {
+	if maps.Equal(g.config, g.committed) {
+		return nil
+	}
+	var added, removed []string
+	for _, server := range slices.Sorted(maps.Keys(g.config)) {
+		if g.committed[server] == "" {
+			added = append(added, server)
+		}
+	}
+	for _, server := range slices.Sorted(maps.Keys(g.committed)) {
+		if g.config[server] == "" {
+			removed = append(removed, server)
+		}
+	}
+	what := "a change of the servers is not committed:"
+	if len(added) > 0 {
+		what += " it adds " + g.names(added)
+	}
+	if len(removed) > 0 {
+		what += " it removes " + g.names(removed)
+	}
+	_, since := g.newest.log.ServersAt(g.newest.log.Last())
+	return []*Problem{{Kind: PendingServers, Severity: Note, What: what, Servers: append(added, removed...),
+		Evidence: []string{sentence("%s: entry %d; entries up to %d are committed", g.newest.given.Name, since, g.upTo)},
+		Follows:  sentence("the servers count it already: %d of %d have to agree, and no other change of servers begins before", g.majority(), len(g.config))}}
+}
+
+// uncommitted finds entries that are not committed: whether they will be, and those that others have
+// replaced.
+func (g *group) uncommitted() (problems []*Problem) {
+	for _, m := range g.voters() {
+		conflict := raft.Conflict(m.log, g.newest.log)
+		if m == g.newest || conflict == 0 {
+			continue
+		}
+		problems = append(problems, &Problem{Kind: Uncommitted, Severity: Note, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Last()),
+			What:     sentence("%s has entries %d to %d that the other members do not have: they were never committed, and it drops them when it catches up", g.name(m.server()), conflict, m.log.Last()),
+			Evidence: []string{sentence("%s: entry %d is of term %d; %s: of term %d", m.given.Name, conflict, m.log.At(conflict).Term, g.newest.given.Name, g.newest.log.At(conflict).Term)},
+			Follows:  "the clients that sent these changes got no confirmation, and sent them again or gave up"})
+	}
+	last := g.newest.log.Last()
+	if last == g.upTo {
+		return problems
+	}
+	holders := 0
+	for _, m := range g.voters() {
+		if entry := m.log.At(last); entry != nil && entry.ID == g.newest.log.At(last).ID {
+			holders++
+		}
+	}
+	return append(problems, &Problem{Kind: Uncommitted, Severity: Note, Servers: []string{g.newest.server()}, At: g.newest.log.LastTime(last),
+		What:    sentence("entries %d to %d of %s are not known to be committed; %d of %d servers have the last one here", g.upTo+1, last, g.name(g.newest.server()), holders, len(g.config)),
+		Follows: sentence("the next leader commits them if it has them; a majority is %d", g.majority())})
+}

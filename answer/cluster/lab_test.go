@@ -1,0 +1,602 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ovs-offline/answer/cluster"
+	"ovs-offline/internal/ovsdb/raft"
+	"ovs-offline/test/daemons/ovs"
+)
+
+// lab is a cluster of real servers with switches in its database.
+type lab struct {
+	*ovs.Cluster
+	t        *testing.T
+	switches int
+}
+
+func start(t *testing.T, n int) *lab {
+	t.Helper()
+	t.Parallel()
+	l := &lab{Cluster: ovs.StartCluster(t, n, "OVN_Northbound", ovs.NBSchema), t: t}
+	l.write(l.Leader(), 3)
+	return l
+}
+
+// write adds logical switches through a member.
+func (l *lab) write(m *ovs.Member, n int) {
+	l.t.Helper()
+	for range n {
+		l.switches++
+		m.Transact(fmt.Sprintf(`{"op":"insert","table":"Logical_Switch","row":{"name":"sw%d"}}`, l.switches))
+	}
+}
+
+// serves fails the test unless every member serves all switches, and takes another one.
+func (l *lab) serves(members ...*ovs.Member) {
+	l.t.Helper()
+	l.write(l.Leader(), 1)
+	for _, m := range members {
+		l.Wait(m.Name+" serves all switches", func() bool {
+			content := m.Content("Logical_Switch")
+			for i := range l.switches {
+				if !strings.Contains(content, fmt.Sprintf(`"sw%d"`, i+1)) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+}
+
+// collect copies the files of members, with what the given servers print of themselves.
+func (l *lab) collect(members []*ovs.Member, printed ...*ovs.Member) (files []cluster.Member) {
+	l.t.Helper()
+	folder := l.t.TempDir()
+	for _, m := range members {
+		file := cluster.Member{Name: m.Name, Path: filepath.Join(folder, m.Name+".db"), Place: m.File, Control: m.Control()}
+		text, err := os.ReadFile(m.File)
+		if err == nil {
+			err = os.WriteFile(file.Path, text, 0o600)
+		}
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if slices.Contains(printed, m) {
+			file.Status = m.Status()
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+// examine examines files, and compares the result with that of ovsdb-tool check-cluster.
+func (l *lab) examine(files []cluster.Member) *cluster.Report {
+	l.t.Helper()
+	report, err := cluster.Examine(l.t.Context(), files)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	agree(l.t, report, files)
+	return report
+}
+
+// agree fails the test unless the report has a contradiction if and only if check-cluster has one.
+func agree(t *testing.T, report *cluster.Report, files []cluster.Member) {
+	t.Helper()
+	args, joined := []string{"check-cluster"}, 0
+	for _, f := range files {
+		args = append(args, f.Path)
+	}
+	out, err := exec.Command("ovsdb-tool", args...).CombinedOutput()
+	wrong := false
+	for _, c := range report.Clusters {
+		for _, s := range c.Servers {
+			if s.State != cluster.Joining && s.State != cluster.Absent {
+				joined++
+			}
+		}
+		for _, p := range c.Problems {
+			switch p.Kind {
+			case cluster.Contradicting, cluster.RefusedLog, cluster.LostRecords, cluster.CutOff, cluster.SameServer, cluster.TwoClusters:
+				wrong = true
+			}
+		}
+	}
+	if joined == 0 {
+		return // check-cluster has nothing to look at, and says that all logs are empty
+	}
+	if wrong != (err != nil) {
+		t.Errorf("check-cluster: %v: %s\nthe report: %s", err, out, printed(report))
+	}
+}
+
+func printed(report *cluster.Report) string {
+	text, _ := json.MarshalIndent(report.Clusters, "", " ")
+	return string(text)
+}
+
+// one returns the only problem of a kind, and fails the test unless all problems but notes are of the
+// given kinds.
+func (l *lab) one(report *cluster.Report, kind cluster.Kind, others ...cluster.Kind) *cluster.Problem {
+	l.t.Helper()
+	var found []*cluster.Problem
+	for _, c := range report.Clusters {
+		for _, p := range c.Problems {
+			if p.Kind == kind {
+				found = append(found, p)
+			} else if p.Severity != cluster.Note && !slices.Contains(others, p.Kind) {
+				l.t.Errorf("unexpected: %+v", p)
+			}
+		}
+	}
+	if len(found) != 1 {
+		l.t.Fatalf("%d problems of kind %s in %s", len(found), kind, printed(report))
+	}
+	return found[0]
+}
+
+// says fails the test unless a problem's text names something.
+func (l *lab) says(p *cluster.Problem, words ...string) {
+	l.t.Helper()
+	text := p.What + "\n" + strings.Join(p.Evidence, "\n") + "\n" + p.Follows
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			l.t.Errorf("no %q in: %s", word, text)
+		}
+	}
+}
+
+// repair does what the steps of a repair say, on the servers that they name.
+func (l *lab) repair(p *cluster.Problem) {
+	l.t.Helper()
+	for _, step := range p.Repair {
+		i := slices.IndexFunc(l.Members, func(m *ovs.Member) bool { return m.Address == step.Server })
+		if i < 0 && step.Action != cluster.Look {
+			l.t.Fatalf("a step for no server of the lab: %+v", step)
+		}
+		l.t.Log(step)
+		switch step.Action {
+		case cluster.Stop:
+			l.Members[i].Stop()
+		case cluster.Start:
+			if l.Members[i].Running() {
+				l.Members[i].Signal(syscall.SIGCONT)
+			} else {
+				l.Members[i].Start()
+			}
+		case cluster.Run:
+			l.run(l.Members[i], step.Command)
+		case cluster.Wait:
+			l.Wait(step.String(), func() bool {
+				ctx, cancel := context.WithTimeout(l.t.Context(), 5*time.Second)
+				defer cancel()
+				out, _ := exec.CommandContext(ctx, "sh", "-c", l.here(l.Members[i], step.Command)).Output()
+				return strings.Contains(string(out), step.Until)
+			})
+		}
+	}
+}
+
+// run runs a command as a person pastes it into a shell of a member's host. Where no file of a member
+// was given, the command has the usual paths.
+func (l *lab) run(m *ovs.Member, command string) {
+	l.t.Helper()
+	command = l.here(m, command)
+	ctx, cancel := context.WithTimeout(l.t.Context(), 20*time.Second)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "sh", "-c", command).CombinedOutput(); err != nil {
+		l.t.Fatalf("%s: %v: %s", command, err, out)
+	}
+}
+
+func (l *lab) here(m *ovs.Member, command string) string {
+	return strings.NewReplacer("/var/lib/ovn/ovnnb_db.db", m.File, "/var/run/ovn/ovnnb_db.ctl", m.Control()).Replace(command)
+}
+
+// without returns the members but for some.
+func (l *lab) without(not ...*ovs.Member) []*ovs.Member {
+	return slices.DeleteFunc(slices.Clone(l.Members), func(m *ovs.Member) bool { return slices.Contains(not, m) })
+}
+
+// id returns the UUID of a member's server.
+func (l *lab) id(m *ovs.Member) string {
+	l.t.Helper()
+	return strings.TrimSpace(ovs.Run(l.t, "ovsdb-tool", "db-sid", m.File))
+}
+
+// lose ends a member and deletes its file.
+func (l *lab) lose(members ...*ovs.Member) {
+	l.t.Helper()
+	for _, m := range members {
+		m.Kill()
+		if err := os.Remove(m.File); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// tries waits until a member has asked for votes in vain.
+func (l *lab) tries(m *ovs.Member) {
+	l.t.Helper()
+	l.Wait(m.Name+" asks for votes", func() bool {
+		log, err := raft.Read(l.t.Context(), m.File)
+		return err == nil && log.Elections() > 1
+	})
+}
+
+func TestSoundClusterHasNoProblem(t *testing.T) {
+	for _, n := range []int{1, 3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			l := start(t, n)
+			l.serves(l.Members...)
+			report := l.examine(l.collect(l.Members, l.Members...))
+			for _, c := range report.Clusters {
+				if len(c.Problems) > 0 || len(c.Committed) != n || len(report.Clusters) != 1 {
+					t.Errorf("problems: %s", printed(report))
+				}
+				if last := c.Terms[len(c.Terms)-1]; last.Leader != l.id(l.Leader()) || last.Begin.IsZero() {
+					t.Errorf("the last term: %+v", last)
+				}
+			}
+		})
+	}
+}
+
+// TestOneFileOfASoundCluster has nothing to say about the members whose files are missing.
+func TestOneFileOfASoundCluster(t *testing.T) {
+	l := start(t, 3)
+	for _, m := range l.Members {
+		report := l.examine(l.collect([]*ovs.Member{m}))
+		if report.Found() {
+			t.Errorf("%s", printed(report))
+		}
+		l.one(report, cluster.NoFile)
+	}
+}
+
+func TestMajorityIsLost(t *testing.T) {
+	for _, c := range []struct{ members, killed int }{{3, 2}, {5, 3}} {
+		t.Run(fmt.Sprintf("%d of %d", c.killed, c.members), func(t *testing.T) {
+			l := start(t, c.members)
+			lost := l.Members[:c.killed]
+			l.Wait("all have the data", func() bool {
+				return strings.Contains(l.Members[c.members-1].Content("Logical_Switch"), "sw3")
+			})
+			l.lose(lost...)
+			for _, m := range l.without(lost...) {
+				l.tries(m)
+			}
+			p := l.one(l.examine(l.collect(l.without(lost...))), cluster.NoQuorum)
+			for _, m := range lost {
+				l.says(p, m.Address)
+			}
+			l.repair(p)
+			l.serves(l.Members...)
+		})
+	}
+}
+
+// TestServersDoNotRun kills a majority whose files stay: to start them is all that is needed.
+func TestServersDoNotRun(t *testing.T) {
+	l := start(t, 3)
+	down := l.Members[:2]
+	for _, m := range down {
+		m.Kill()
+	}
+	l.tries(l.Members[2])
+	p := l.one(l.examine(l.collect(l.Members)), cluster.NoLeader)
+	l.says(p, down[0].Address, down[1].Address)
+	l.repair(p)
+	l.serves(l.Members...)
+}
+
+func TestMemberIsCutOffFromTheOthers(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			l := start(t, n)
+			before := l.Leader()
+			before.Signal(syscall.SIGSTOP) // it answers nobody, and nobody hears it
+			leader := l.leaderWithout(before)
+			l.write(leader, 3)
+			report := l.examine(l.collect(l.Members, leader))
+			p := l.one(report, cluster.Behind, cluster.Dead)
+			l.says(p, before.Address)
+			l.repair(p)
+			l.serves(l.Members...)
+		})
+	}
+}
+
+// leaderWithout waits for a leader while a member does not answer.
+func (l *lab) leaderWithout(not *ovs.Member) (leader *ovs.Member) {
+	l.t.Helper()
+	l.Wait("another leader", func() bool {
+		for _, m := range l.without(not) {
+			if strings.Contains(m.Status(), "Leader: self\n") {
+				leader = m
+			}
+		}
+		return leader != nil
+	})
+	return leader
+}
+
+func TestServerIsGone(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			l := start(t, n)
+			leader := l.Leader()
+			gone := l.Other(leader)
+			id := l.id(gone)
+			l.lose(gone)
+			var p *cluster.Problem
+			l.Wait("the leader misses it", func() bool {
+				report := l.examine(l.collect(l.without(gone), leader))
+				for _, c := range report.Clusters {
+					for _, problem := range c.Problems {
+						if problem.Kind == cluster.Dead {
+							p = problem
+						}
+					}
+				}
+				return p != nil
+			})
+			l.says(p, gone.Address)
+			if !slices.Equal(p.Servers, []string{id}) {
+				t.Errorf("servers %q", p.Servers)
+			}
+			l.repair(p)
+			l.Wait("it is removed", func() bool { return !strings.Contains(leader.Status(), gone.Address) })
+			l.serves(l.without(gone)...)
+		})
+	}
+}
+
+// TestDiskOfAMemberIsReplaced gives a member a new file, as a pod that lost its disk gets, while the
+// cluster still counts the old server at its address.
+func TestDiskOfAMemberIsReplaced(t *testing.T) {
+	l := start(t, 3)
+	leader := l.Leader()
+	replaced := l.Other(leader)
+	old := l.id(replaced)
+	l.lose(replaced)
+	replaced.Join(leader.Address)
+	replaced.Start()
+	replaced.WaitFor("Status: cluster member")
+	l.write(leader, 1)
+	p := l.one(l.examine(l.collect(l.Members)), cluster.SameAddress)
+	l.says(p, replaced.Address, old[:4])
+	l.repair(p)
+	l.Wait("it is removed", func() bool { return !strings.Contains(leader.Status(), "("+old[:4]+" at") })
+	l.serves(l.Members...)
+}
+
+func TestMemberWasRemovedWhileItWasDown(t *testing.T) {
+	l := start(t, 3)
+	leader := l.Leader()
+	removed := l.Other(leader)
+	id := l.id(removed)
+	removed.Kill()
+	if _, err := leader.Appctl("cluster/kick", l.Database, id); err != nil {
+		t.Fatal(err)
+	}
+	l.Wait("it is removed", func() bool { return !strings.Contains(leader.Status(), removed.Address) })
+	l.write(leader, 2)
+	removed.Start()
+	l.tries(removed)
+	p := l.one(l.examine(l.collect(l.Members)), cluster.WasRemoved)
+	l.says(p, removed.Address, "kick", "in vain")
+	l.repair(p)
+	l.serves(l.Members...)
+}
+
+func TestMemberHasLeft(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			l := start(t, n)
+			leader := l.Leader()
+			left := l.Other(leader)
+			if _, err := left.Appctl("cluster/leave", l.Database); err != nil {
+				t.Fatal(err)
+			}
+			l.Wait("it has left", func() bool {
+				log, err := raft.Read(t.Context(), left.File)
+				return err == nil && log.Left
+			})
+			left.Stop()
+			l.write(leader, 2)
+			p := l.one(l.examine(l.collect(l.Members)), cluster.HasLeft)
+			l.says(p, left.Address)
+			l.repair(p)
+			l.serves(l.Members...)
+		})
+	}
+}
+
+// TestDiskIsFull lets the writes of a server fail, which ends it inside a record.
+func TestDiskIsFull(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			l := start(t, n)
+			leader := l.Leader()
+			full := l.Other(leader)
+			full.LimitFile(300)
+			l.Wait("the server ends", func() bool {
+				l.write(leader, 1)
+				return full.Status() == ""
+			})
+			full.Stop()
+			p := l.one(l.examine(l.collect(l.Members)), cluster.CutOff, cluster.Behind)
+			l.says(p, full.Address, "disk was full")
+			l.repair(p)
+			l.serves(l.Members...)
+			if report := l.examine(l.collect(l.Members)); report.Found() {
+				t.Errorf("after the repair: %s", printed(report))
+			}
+		})
+	}
+}
+
+func TestRecordsInTheMiddleAreDamaged(t *testing.T) {
+	l := start(t, 3)
+	leader := l.Leader()
+	broken := l.Other(leader)
+	l.serves(l.Members...)
+	broken.Stop()
+	text, err := os.ReadFile(broken.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(text), `"sw2"`)
+	text[at+1] = 0
+	if err := os.WriteFile(broken.File, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := l.one(l.examine(l.collect(l.Members)), cluster.LostRecords)
+	l.says(p, broken.Address)
+	l.repair(p)
+	l.serves(l.Members...)
+}
+
+// TestEntriesAreMissing takes a record out of a member's file: ovsdb-server refuses it.
+func TestEntriesAreMissing(t *testing.T) {
+	l := start(t, 3)
+	leader := l.Leader()
+	broken := l.Other(leader)
+	l.serves(l.Members...)
+	broken.Stop()
+	text, err := os.ReadFile(broken.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := strings.Index(string(text), `"sw2"`)
+	from := strings.LastIndex(string(text[:inside]), "OVSDB CLUSTER")
+	to := inside + strings.Index(string(text[inside:]), "OVSDB CLUSTER")
+	if err := os.WriteFile(broken.File, append(text[:from:from], text[to:]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := l.one(l.examine(l.collect(l.Members)), cluster.RefusedLog)
+	l.says(p, broken.Address)
+	l.repair(p)
+	l.serves(l.Members...)
+}
+
+func TestJoinsAtAWrongAddress(t *testing.T) {
+	l := start(t, 3)
+	joining := l.Add()
+	joining.Join(joining.Address + ".other")
+	joining.Start()
+	p := l.one(l.examine(l.collect(l.Members, joining)), cluster.StuckJoining)
+	l.says(p, joining.Address, "none of its remote addresses")
+	l.repair(p)
+	l.serves(l.Members...)
+}
+
+// TestLeaderDiesWhileAServerJoins lets a server join at an address whose server is gone.
+func TestLeaderDiesWhileAServerJoins(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			l := start(t, n)
+			leader := l.Leader()
+			leader.Kill()
+			joining := l.Add()
+			joining.Join(leader.Address)
+			joining.Start()
+			l.write(l.leaderWithout(leader), 2)
+			p := l.one(l.examine(l.collect(l.Members)), cluster.StuckJoining, cluster.Behind)
+			l.says(p, joining.Address, leader.Address, "take no part")
+			l.repair(p)
+			l.serves(l.without(leader)...)
+		})
+	}
+}
+
+func TestServerJoinsAClusterWithoutMajority(t *testing.T) {
+	l := start(t, 3)
+	leader := l.Leader()
+	down := l.without(leader)
+	for _, m := range down {
+		m.Kill()
+	}
+	l.tries(leader)
+	joining := l.Add()
+	joining.Join(leader.Address)
+	joining.Start()
+	report := l.examine(l.collect(l.Members))
+	l.says(l.one(report, cluster.StuckJoining, cluster.NoLeader), "no majority or no leader")
+	l.repair(l.one(report, cluster.NoLeader, cluster.StuckJoining))
+	joining.WaitFor("Status: cluster member")
+	l.serves(l.Members...)
+}
+
+func TestServerJoinsAnotherDatabase(t *testing.T) {
+	l := start(t, 3)
+	joining := l.Add()
+	ovs.Run(t, "ovsdb-tool", "join-cluster", joining.File, "OVN_Southbound", joining.Address, l.Members[0].Address)
+	p := l.one(l.examine(l.collect(l.Members)), cluster.StuckJoining)
+	l.says(p, "OVN_Southbound", "OVN_Northbound")
+	l.repair(p)
+	l.serves(l.Members...)
+}
+
+// TestCreateClusterWasRunTwice lets a member of a cluster begin another one.
+func TestCreateClusterWasRunTwice(t *testing.T) {
+	l := start(t, 3)
+	alone := l.Other(l.Leader())
+	l.lose(alone)
+	ovs.Run(t, "ovsdb-tool", "create-cluster", alone.File, ovs.NBSchema, alone.Address)
+	alone.Start()
+	alone.WaitFor("Leader: self")
+	p := l.one(l.examine(l.collect(l.Members)), cluster.TwoClusters, cluster.SameAddress)
+	l.says(p, alone.Address)
+	l.repair(p)
+	l.serves(l.Members...)
+}
+
+// TestMembersCommittedDifferentData starts two members, each with a majority that does not know of the
+// other: copies of one cluster's files that went on without each other.
+func TestMembersCommittedDifferentData(t *testing.T) {
+	l := start(t, 3)
+	l.serves(l.Members...)
+	for _, m := range l.Members {
+		m.Stop()
+	}
+	old := map[*ovs.Member][]byte{}
+	for _, m := range l.Members {
+		old[m], _ = os.ReadFile(m.File)
+	}
+	l.Members[0].Start()
+	l.Members[1].Start()
+	l.write(l.Leader(), 2)
+	lost := l.switches
+	first, _ := os.ReadFile(l.Members[0].File)
+	for _, m := range l.Members[:2] {
+		m.Stop()
+		if err := os.WriteFile(m.File, old[m], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Members[1].Start()
+	l.Members[2].Start()
+	l.write(l.Leader(), 3)
+	for _, m := range l.Members[1:] {
+		m.Stop()
+	}
+	if err := os.WriteFile(l.Members[0].File, first, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_ = lost
+	report := l.examine(l.collect(l.Members))
+	t.Log(printed(report))
+}

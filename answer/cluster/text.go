@@ -1,0 +1,167 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"ovs-offline/internal/show"
+	"ovs-offline/internal/terminal"
+)
+
+// String returns a step as text for people: where, and what.
+func (s Step) String() string {
+	text := s.Text
+	switch {
+	case s.Action == Stop:
+		text = fmt.Sprintf("%s   # %s", s.Command, s.Text)
+	case s.Action == Wait:
+		text = fmt.Sprintf("%s   # until it prints %q", s.Command, s.Until)
+	case s.Command != "" && s.Text != "":
+		text = fmt.Sprintf("%s   # %s", s.Command, s.Text)
+	case s.Command != "":
+		text = s.Command
+	}
+	if s.On == "" {
+		return text
+	}
+	return "on " + s.On + ": " + text
+}
+
+// Print prints the report for people.
+func (r *Report) Print(page *show.Page) {
+	for i, c := range r.Clusters {
+		if i > 0 {
+			page.Printf("\n")
+		}
+		c.print(page)
+	}
+	for _, file := range r.Unjudged {
+		page.Warn("%s says nothing about a cluster: %s", file.File, file.Reason)
+	}
+}
+
+func (c *Cluster) print(page *show.Page) {
+	id := "cluster not known"
+	if c.ID != "" {
+		id = fmt.Sprintf("cluster %s (%s)", short(c.ID), c.ID)
+	}
+	page.Headline("%s, %s", terminal.Escape(c.Database), terminal.Escape(id))
+	if n := len(c.Committed); n > 0 {
+		page.Printf("%d servers, a majority is %d; election timer %d ms\n", n, n/2+1, c.ElectionTimer)
+	}
+	if c.Pending != nil {
+		page.Printf("%s\n", show.Wrapped(terminal.Escape("not committed: the servers "+describe(c.Pending)), width(page)))
+	}
+	page.Printf("\n")
+	c.printServers(page)
+	c.printTerms(page)
+	if len(c.Problems) == 0 {
+		page.Printf("Nothing is wrong.\n")
+	}
+	for _, p := range c.Problems {
+		p.print(page)
+	}
+}
+
+func width(page *show.Page) int { return cmp.Or(page.Width, 80) }
+
+func (c *Cluster) printServers(page *show.Page) {
+	t := page.Table("SERVER", "ADDRESS", "STATE", "TERM", "VOTE", "LOG", "COMMITTED", "LAST CHANGE")
+	for _, s := range c.Servers {
+		row := table.Row{short(s.ID), terminal.Escape(s.Address), string(s.State)}
+		if s.State == Absent || s.State == Joining {
+			row = append(row, "", "", "", "", "")
+		} else {
+			row = append(row, s.Term, short(s.Vote), fmt.Sprintf("%d..%d", s.First, s.Last), s.Committed, date(s.Changed))
+		}
+		t.AppendRow(row)
+	}
+	page.Printf("%s\n\n", t.Render())
+	for _, s := range c.Servers {
+		if s.Name != "" {
+			page.Printf("%s: %s\n", short(s.ID), terminal.Escape(s.Name))
+		}
+	}
+	page.Printf("\n")
+}
+
+func date(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return show.Time(at)
+}
+
+// shownTerms is how many terms are printed.
+const shownTerms = 20
+
+func (c *Cluster) printTerms(page *show.Page) {
+	if len(c.Terms) == 0 {
+		return
+	}
+	terms := c.Terms[max(0, len(c.Terms)-shownTerms):]
+	t := page.Table("TERM", "LEADER", "ENTRIES", "FROM", "TO")
+	for _, term := range terms {
+		number, leader := fmt.Sprint(term.First), short(term.Leader)
+		if term.Last > term.First {
+			number = fmt.Sprintf("%d-%d", term.First, term.Last)
+		}
+		switch {
+		case term.isVain():
+			leader = "none elected"
+		case term.Inferred:
+			leader += " (by votes)"
+		case term.Unknown:
+			leader = "not known"
+		case leader == "":
+			leader = "ovsdb-tool"
+		}
+		t.AppendRow(table.Row{number, leader, term.Entries, date(term.Begin), date(term.End)})
+	}
+	if left := len(c.Terms) - len(terms); left > 0 {
+		page.Printf("%d earlier terms are not printed.\n", left)
+	}
+	page.Printf("%s\n\n", t.Render())
+}
+
+func (p *Problem) print(page *show.Page) {
+	page.Printf("%s\n", show.Wrapped(terminal.Escape(strings.ToUpper(string(p.Severity))+": "+p.What), width(page)))
+	for _, text := range p.Evidence {
+		printItem(page, "  - ", text)
+	}
+	if p.Follows != "" {
+		printItem(page, "  => ", p.Follows)
+	}
+	if len(p.Repair) > 0 {
+		page.Printf("  Repair:\n")
+	}
+	for i, step := range p.Repair {
+		where := ""
+		if step.On != "" {
+			where = "on " + step.On + ": "
+		}
+		text := step.Text
+		if step.Action == Wait {
+			text = fmt.Sprintf("wait until this prints %q:", step.Until)
+		}
+		printItem(page, fmt.Sprintf("  %2d. ", i+1), where+text)
+		if step.Command != "" { // in one line, for pasting
+			page.Printf("        %s\n", terminal.Escape(step.Command))
+		}
+	}
+	page.Printf("\n")
+}
+
+// printItem prints a text that begins with a mark, and indents its further lines.
+func printItem(page *show.Page, mark, text string) {
+	for i, line := range show.Wrap(terminal.Escape(text), max(20, width(page)-len(mark))) {
+		if i > 0 {
+			mark = strings.Repeat(" ", len(mark))
+		}
+		page.Printf("%s%s\n", mark, line)
+	}
+}
