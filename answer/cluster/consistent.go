@@ -3,54 +3,64 @@ package cluster
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"ovs-offline/internal/ovsdb/raft"
 )
 
 // contradictions finds files that contradict each other or themselves, as ovsdb-tool check-cluster
 // does.
-func (g *group) contradictions(ctx context.Context) (problems []*Problem, err error) {
+func (g *group) contradictions(ctx context.Context) ([]*Problem, error) {
+	p := &Problem{Kind: Contradicting, Severity: Error,
+		What:    sentence("the files of %s contradict each other: servers have committed different data", g.database),
+		Follows: "clients see other data on each server, and it stays so; ovsdb-tool check-cluster refuses the files"}
+	wrong, undecided := map[string]bool{}, false
 	var logs []*raft.Member
 	for _, m := range g.members {
 		if m.log.Joining() {
 			continue
 		}
 		logs = append(logs, m.log)
-		if why := m.log.Contradiction; why != "" {
-			problems = append(problems, g.contradiction(m.given.Name+": "+why, m.log))
-		}
+		why := m.log.Contradiction
 		if !m.log.Listed() {
-			problems = append(problems, g.contradiction(m.given.Name+": it never counts its own server among those of the cluster", m.log))
+			why = "it never counts its own server among those of the cluster"
+		}
+		if why != "" {
+			p.Evidence = append(p.Evidence, m.given.Name+": "+why)
+			wrong[m.server()] = true
 		}
 	}
 	found, err := raft.Contradictions(ctx, logs)
+	if err != nil {
+		return nil, err
+	}
 	for _, one := range found {
-		problems = append(problems, g.contradiction(sentence("%s: %s and %s", one.What, g.name(one.A.Server), g.name(one.B.Server)), g.outvoted(one)...))
+		p.Evidence = append(p.Evidence, sentence("%s: %s and %s", one.What, g.name(one.A.Server), g.name(one.B.Server)))
+		outvoted := g.outvoted(one)
+		wrong[outvoted] = wrong[outvoted] || outvoted != ""
+		undecided = undecided || outvoted == "" && one.Index > 0
 	}
-	return problems, err
-}
-
-func (g *group) contradiction(evidence string, wrong ...*raft.Member) *Problem {
-	p := &Problem{Kind: Contradicting, Severity: Error, Evidence: []string{evidence},
-		What:    sentence("the files of %s contradict each other: servers have committed different data", g.database),
-		Follows: "clients see other data on each server, and it stays so; ovsdb-tool check-cluster refuses the files"}
-	for _, log := range wrong {
-		m := g.member(log.Server)
-		p.Servers = append(p.Servers, log.Server)
-		p.Repair = append(p.Repair, g.repairMember(m)...)
+	delete(wrong, "")
+	if len(p.Evidence) == 0 {
+		return nil, nil
 	}
-	if len(wrong) == 0 {
+	p.Servers = slices.Sorted(maps.Keys(wrong))
+	if undecided || len(wrong) == 0 {
 		keep := g.bestData()
 		p.Repair = append(g.plan().look("no majority of the files agrees: decide which data to keep (ovs-offline compare shows how two differ); the steps keep that of "+g.name(keep.server())).steps, g.restore(keep)...)
+		return []*Problem{p}, nil
 	}
-	return p
+	for _, server := range p.Servers {
+		p.Repair = append(p.Repair, g.repairMember(g.member(server))...)
+	}
+	return []*Problem{p}, nil
 }
 
-// outvoted returns which of two contradicting members has to go: the one whose entry fewer members
-// have. None is returned if that does not decide.
-func (g *group) outvoted(c raft.Contradiction) []*raft.Member {
+// outvoted returns which of two contradicting servers has to go: the one whose entry is not that of a
+// majority. It is "" if that does not decide.
+func (g *group) outvoted(c raft.Contradiction) string {
 	if c.Index == 0 {
-		return nil
+		return ""
 	}
 	count := func(log *raft.Member) (n int) {
 		entry := log.At(c.Index)
@@ -64,11 +74,11 @@ func (g *group) outvoted(c raft.Contradiction) []*raft.Member {
 	a, b := count(c.A), count(c.B)
 	switch {
 	case a >= g.majority() && a > b:
-		return []*raft.Member{c.B}
+		return c.B.Server
 	case b >= g.majority() && b > a:
-		return []*raft.Member{c.A}
+		return c.A.Server
 	}
-	return nil
+	return ""
 }
 
 // twoClusters finds servers of another cluster of the same database at the addresses or hosts of

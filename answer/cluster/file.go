@@ -40,6 +40,9 @@ func (g *group) refused() (problems []*Problem) {
 			What:     sentence("ovsdb-server does not start on the file of %s: its log is broken", g.name(m.server())),
 			Evidence: []string{m.given.Name + ": " + m.log.Refused},
 			Follows:  "the server is missing in the cluster", Repair: g.repairMember(m)}
+		if m.log.Gap {
+			p.What += ": entries are missing in it, as after a full disk that got room while the server ran"
+		}
 		if m.log.Refused == "" {
 			p.Kind, p.What = LostRecords, sentence("records in the middle of the file of %s are lost", g.name(m.server()))
 			p.Evidence = []string{sentence("%s: %s; ovsdb-server ignores the %d records after it", m.given.Name, m.log.Damage, m.log.Ignored)}
@@ -57,31 +60,54 @@ func (g *group) cutOff() (problems []*Problem) {
 		if m.state != Cut {
 			continue
 		}
-		file, _ := g.place(m.log.Address)
 		p := &Problem{Kind: CutOff, Severity: Warning, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Last()),
 			What:     sentence("the file of %s ends inside a record: its disk was full, or the server ended while it wrote", g.name(m.server())),
 			Evidence: []string{m.given.Name + ": " + m.log.Damage},
 			Follows:  sentence("the server did not confirm that record, so nothing that was committed is lost; the server has entries up to %d", m.log.Last())}
-		plan := g.plan().add(m.log.Address, Run, "df -h "+path.Dir(file), "there has to be room for the file twice: it is compacted into a new one")
-		p.Repair = plan.start(m.log.Address, startAgain+": it drops the end and catches up").waitMember(m.log.Address).steps
+		p.Repair = g.makeRoom(m.log.Address)
 		problems = append(problems, p)
 	}
 	return problems
 }
 
-// failed finds servers that could not write, as they say themselves.
-func (g *group) failed() (problems []*Problem) {
+// makeRoom ends a server before its disk gets room: one that goes on writing leaves a gap in its file.
+func (g *group) makeRoom(address string) []Step {
+	file, _ := g.place(address)
+	plan := g.plan().stop(address).add(address, Run, "df -h "+path.Dir(file), "make room, while the server does not run: for the file twice, since it is compacted into a new one")
+	return plan.start(address, startAgain+": it drops what is half written, and catches up").waitMember(address).steps
+}
+
+// cannotWrite returns the servers that say they failed, or say that they have entries that are not in
+// their files while the leader gets no confirmation from them.
+func (g *group) cannotWrite() (list []string) {
+	silent := g.silent()
 	for _, server := range slices.Sorted(maps.Keys(g.statuses)) {
-		if g.statuses[server].Status != "failed" {
-			continue
+		status, m := g.statuses[server], g.member(server)
+		hushed := slices.ContainsFunc(silent, func(peer silentPeer) bool { return peer.server == server })
+		if status.Status == "failed" || m != nil && hushed && status.Last > m.log.Last() {
+			list = append(list, server)
 		}
-		address := g.statuses[server].Address
-		file, _ := g.place(address)
+	}
+	return list
+}
+
+// failed finds servers that could not write.
+func (g *group) failed() (problems []*Problem) {
+	for _, server := range g.cannotWrite() {
+		status := g.statuses[server]
 		p := &Problem{Kind: Failed, Severity: Error, Servers: []string{server},
-			What:     sentence("%s could not write its file and gave up: its disk is full or broken", g.name(server)),
-			Evidence: []string{"cluster/status: Status: failed"}, Follows: "it takes no part in the cluster until it is started again"}
-		plan := g.plan().add(address, Run, "df -h "+path.Dir(file), "there has to be room for the file twice").stop(address)
-		p.Repair = plan.start(address, startAgain+": it catches up by itself").waitMember(address).steps
+			What:    sentence("%s cannot write its file: its disk is full or broken", g.name(server)),
+			Follows: "it confirms nothing to the leader, so it counts as lost for the majority. If its disk gets room while it runs, its file gets a gap, and the server never starts on it again",
+			Repair:  g.makeRoom(status.Address)}
+		p.Evidence = []string{sentence("cluster/status: Status: %s; its last entry is %d", status.Status, status.Last)}
+		if m := g.member(server); m != nil {
+			p.Evidence = append(p.Evidence, sentence("%s: the last entry in the file is %d", m.given.Name, m.log.Last()))
+		}
+		for _, peer := range g.silent() {
+			if peer.server == server {
+				p.Evidence = append(p.Evidence, peer.evidence)
+			}
+		}
 		problems = append(problems, p)
 	}
 	return problems
@@ -159,7 +185,7 @@ func (g *group) behind() (problems []*Problem) {
 			continue // the file was copied before
 		}
 		p := &Problem{Kind: Behind, Severity: Note, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Committed),
-			What: sentence("%s lacks the last %d committed entries: it does not run, or its file was copied earlier than the others", g.name(m.server()), missing),
+			What: sentence("%s lacks the last %d committed entries: it does not run or cannot write, or its file was copied earlier than the others", g.name(m.server()), missing),
 			Evidence: []string{sentence("%s: its log ends at entry %d of term %d", m.given.Name, m.log.Last(), m.log.LastTerm()),
 				sentence("%s: entries up to %d are committed", g.newest.given.Name, g.upTo)},
 			Follows: "its clients see old data until it has caught up"}

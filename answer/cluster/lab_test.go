@@ -49,6 +49,9 @@ func (l *lab) serves(members ...*ovs.Member) {
 	for _, m := range members {
 		l.Wait(m.Name+" serves all switches", func() bool {
 			content := m.Content("Logical_Switch")
+			if content != members[0].Content("Logical_Switch") {
+				return false
+			}
 			for i := range l.switches {
 				if !strings.Contains(content, fmt.Sprintf(`"sw%d"`, i+1)) {
 					return false
@@ -172,6 +175,7 @@ func (l *lab) repair(p *cluster.Problem) {
 		case cluster.Start:
 			if l.Members[i].Running() {
 				l.Members[i].Signal(syscall.SIGCONT)
+				l.Members[i].Reconnect()
 			} else {
 				l.Members[i].Start()
 			}
@@ -564,39 +568,126 @@ func TestCreateClusterWasRunTwice(t *testing.T) {
 	l.serves(l.Members...)
 }
 
-// TestMembersCommittedDifferentData starts two members, each with a majority that does not know of the
-// other: copies of one cluster's files that went on without each other.
+// TestMembersCommittedDifferentData lets two majorities of one cluster go on without each other, by
+// files that are put back to an earlier state.
 func TestMembersCommittedDifferentData(t *testing.T) {
 	l := start(t, 3)
 	l.serves(l.Members...)
+	first, second, third := l.Members[0], l.Members[1], l.Members[2]
 	for _, m := range l.Members {
 		m.Stop()
 	}
-	old := map[*ovs.Member][]byte{}
-	for _, m := range l.Members {
-		old[m], _ = os.ReadFile(m.File)
-	}
-	l.Members[0].Start()
-	l.Members[1].Start()
+	before := l.read(second)
+	first.Start()
+	second.Start()
 	l.write(l.Leader(), 2)
-	lost := l.switches
-	first, _ := os.ReadFile(l.Members[0].File)
-	for _, m := range l.Members[:2] {
-		m.Stop()
-		if err := os.WriteFile(m.File, old[m], 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.Members[1].Start()
-	l.Members[2].Start()
-	l.write(l.Leader(), 3)
-	for _, m := range l.Members[1:] {
-		m.Stop()
-	}
-	if err := os.WriteFile(l.Members[0].File, first, 0o600); err != nil {
+	first.Stop()
+	second.Stop()
+	if err := os.WriteFile(second.File, before, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_ = lost
-	report := l.examine(l.collect(l.Members))
-	t.Log(printed(report))
+	second.Start()
+	third.Start()
+	l.switches -= 2 // those of the first majority are lost
+	l.write(l.Leader(), 3)
+	p := l.one(l.examine(l.collect(l.Members)), cluster.Contradicting, cluster.Behind)
+	l.says(p, first.Address, "differ")
+	if !slices.Equal(p.Servers, []string{l.id(first)}) {
+		t.Errorf("servers %q", p.Servers)
+	}
+	l.repair(p)
+	l.serves(l.Members...)
+}
+
+func (l *lab) read(m *ovs.Member) []byte {
+	l.t.Helper()
+	text, err := os.ReadFile(m.File)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return text
+}
+
+// TestMemberReachesNobody cuts the network of a member: it asks for votes while the others go on.
+func TestMemberReachesNobody(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			l := start(t, n)
+			apart := l.Leader()
+			apart.CutOff()
+			l.write(l.leaderWithout(apart), 3)
+			l.tries(apart)
+			p := l.one(l.examine(l.collect(l.Members)), cluster.Apart)
+			l.says(p, apart.Address, "in vain")
+			l.repair(p)
+			l.serves(l.Members...)
+		})
+	}
+}
+
+// fullFileSystem starts a cluster whose third member has a small file system, which has to be root's to
+// make, and fills it.
+func fullFileSystem(t *testing.T) (l *lab, full *ovs.Member) {
+	t.Helper()
+	l = start(t, 2)
+	full = l.Add()
+	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", full.Dir)
+	if out, err := mount.CombinedOutput(); err != nil {
+		t.Skipf("no file system can be mounted here: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		full.Stop()
+		if out, err := exec.Command("umount", full.Dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	full.Join(l.Members[0].Address)
+	full.Start()
+	full.WaitFor("Status: cluster member")
+	leader := l.Leader()
+	l.Wait("it cannot write", func() bool {
+		l.write(leader, 5)
+		log, err := raft.Read(t.Context(), full.File)
+		status, _ := raft.ParseStatus(full.Status())
+		return err == nil && status.Last > log.Last()+1
+	})
+	return l, full
+}
+
+// room gives the file system of a member room.
+func (l *lab) room(m *ovs.Member) {
+	l.t.Helper()
+	if out, err := exec.Command("mount", "-o", "remount,size=10m", m.Dir).CombinedOutput(); err != nil {
+		l.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func TestFileSystemIsFull(t *testing.T) {
+	l, full := fullFileSystem(t)
+	time.Sleep(2 * time.Second) // the leader waits for two election timers
+	p := l.one(l.examine(l.collect(l.Members, l.Members...)), cluster.Failed)
+	l.says(p, full.Address, "disk is full")
+	if p.Repair[1].Command == "" || !strings.HasPrefix(p.Repair[1].Command, "df ") {
+		t.Errorf("the second step: %v", p.Repair[1])
+	}
+	full.Stop()
+	l.room(full)
+	l.repair(p)
+	l.serves(l.Members...)
+}
+
+// TestFullFileSystemGotRoom gives the disk room while the server runs, which leaves a gap in its file.
+func TestFullFileSystemGotRoom(t *testing.T) {
+	l, full := fullFileSystem(t)
+	l.room(full)
+	l.write(l.Leader(), 2)
+	l.Wait("the file has a gap", func() bool {
+		log, err := raft.Read(t.Context(), full.File)
+		return err == nil && log.Gap
+	})
+	full.Stop()
+	p := l.one(l.examine(l.collect(l.Members)), cluster.RefusedLog)
+	l.says(p, full.Address, "got room while")
+	l.repair(p)
+	l.serves(l.Members...)
 }

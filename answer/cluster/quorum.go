@@ -3,9 +3,11 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/phrase"
 )
 
@@ -187,26 +189,51 @@ func (g *group) dead() (problems []*Problem) {
 			problems = append(problems, g.deadServer(server, SameAddress, severity, what, "no file of "+short(server)+" was given, and "+m.given.Name+" has its address"))
 		}
 	}
-	for _, status := range g.statuses {
+	for _, server := range g.cannotWrite() {
+		reported[server] = true
+	}
+	for _, silent := range g.silent() {
+		if reported[silent.server] {
+			continue
+		}
+		reported[silent.server] = true
+		what := sentence("%s does not answer the leader", g.name(silent.server))
+		if silent.Connected {
+			what += ", though it is connected: it hangs, or its disk is full"
+		}
+		problems = append(problems, g.deadServer(silent.server, Dead, Warning, what, silent.evidence))
+	}
+	return problems
+}
+
+// silentPeer is a server of which the leader hears nothing.
+type silentPeer struct {
+	raft.Peer
+	server, evidence string
+}
+
+// silent returns the servers of the configuration of which the leader had heard nothing for two
+// election timers: they confirm a heartbeat three times in each.
+func (g *group) silent() (list []silentPeer) {
+	for _, id := range slices.Sorted(maps.Keys(g.statuses)) {
+		status := g.statuses[id]
 		if status.Leader != "self" {
 			continue
 		}
+		limit := 2 * max(status.ElectionTimer, raft.UsualElectionTimer)
 		for _, peer := range status.Peers {
 			server := g.byShort(peer.Short, peer.Address)
-			limit := 2 * max(status.ElectionTimer, 1000)
-			if server == "" || reported[server] || peer.Self || peer.Connected || peer.Silent >= 0 && peer.Silent < limit {
+			if server == "" || peer.Self || peer.Silent >= 0 && peer.Silent < limit || peer.Silent < 0 && peer.Connected {
 				continue
 			}
-			reported[server] = true
-			silent := "it never heard of it"
+			evidence := "it never heard of it"
 			if peer.Silent >= 0 {
-				silent = sentence("its last message was %v ago", time.Duration(peer.Silent)*time.Millisecond)
+				evidence = sentence("its last message was %v ago", time.Duration(peer.Silent)*time.Millisecond)
 			}
-			problems = append(problems, g.deadServer(server, Dead, Warning, sentence("%s does not answer the leader", g.name(server)),
-				sentence("cluster/status of the leader %s: it has no connection to %s, and %s", g.name(status.Server), peer.Address, silent)))
+			list = append(list, silentPeer{peer, server, sentence("cluster/status of the leader %s: of %s, %s", g.name(id), peer.Address, evidence)})
 		}
 	}
-	return problems
+	return list
 }
 
 // byShort returns the server of the configuration that a status prints.
@@ -225,7 +252,7 @@ func (g *group) deadServer(server string, kind Kind, severity Severity, what, ev
 		Follows: sentence("it counts for the majority: with it, %d of %d servers have to run; without it, %d of %d", g.majority(), len(g.config), left/2+1, left)}
 	plan := g.plan()
 	if kind == Dead {
-		plan.look("if it can come back with its file, start it: it catches up by itself. Only if it is gone for good, go on")
+		plan.look("if it can come back with its file, start it again, with room on its disk: it catches up by itself. Only if it is gone for good, go on")
 	}
 	p.Repair = plan.kick(server).steps
 	if kind == Dead {

@@ -74,16 +74,17 @@ func incompleteLeaders(members []*Member) (found []Contradiction) {
 	return found
 }
 
-// different returns the last index whose entries have to be equal in two logs, and are not; nil if
-// there is none. Entries have to be equal up to the last index at which both have the same term.
-func different(ctx context.Context, a, b *Member) (*Contradiction, error) {
+// different returns the first index whose entries have to be equal in two logs, and are not; nil if
+// there is none. Entries have to be equal up to the last index at which both have the same term, and
+// up to the last one that both know to be committed.
+func different(ctx context.Context, a, b *Member) (first *Contradiction, err error) {
 	equal := false
 	for index := min(a.Last(), b.Last()); index >= max(a.First(), b.First()); index-- {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		one, other := a.At(index), b.At(index)
-		equal = equal || one.Term == other.Term
+		equal = equal || one.Term == other.Term || index <= min(a.Committed, b.Committed)
 		if !equal {
 			continue
 		}
@@ -92,10 +93,10 @@ func different(ctx context.Context, a, b *Member) (*Contradiction, error) {
 			return nil, err
 		}
 		if !same {
-			return &Contradiction{What: fmt.Sprintf("entry %d differs", index), Index: index, Term: one.Term, A: a, B: b}, nil
+			first = &Contradiction{What: fmt.Sprintf("entries from %d on differ", index), Index: index, Term: one.Term, A: a, B: b}
 		}
 	}
-	return nil, nil
+	return first, nil
 }
 
 // same reports whether entries of two members are equal. What is too large to compare counts as equal

@@ -42,6 +42,7 @@ type Member struct {
 	// "" if they do not. The state is that before the record in question.
 	Refused       string
 	Contradiction string
+	Gap           bool // it is refused because entries are missing
 	// Damage and Ignored are those of file.MemberLog.
 	Damage  string
 	Ignored int
@@ -299,6 +300,7 @@ func (m *Member) append(record *file.MemberRecord) {
 		return
 	}
 	if index > m.Last()+1 {
+		m.Gap = true
 		m.refuse(record, "has entry %d, and the log ends at entry %d: the entries between are lost", index, m.Last())
 		return
 	}

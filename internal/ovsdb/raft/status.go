@@ -18,6 +18,7 @@ type Status struct {
 	Leader   string // the beginning of the leader's UUID, or its nickname; "self" or "unknown"
 	// ElectionTimer is in milliseconds.
 	ElectionTimer int64
+	Last          int64 // index of the last entry in the server's memory, 0 if it is not printed
 	Peers         []Peer
 }
 
@@ -77,6 +78,11 @@ func ParseStatus(text string) (status Status, ok bool) {
 		case "Election timer":
 			number, _, _ := strings.Cut(value, " ")
 			status.ElectionTimer, _ = strconv.ParseInt(number, 10, 64)
+		case "Log": // [2, 306]: the first index, and that after the last
+			_, end, _ := strings.Cut(strings.TrimSuffix(value, "]"), ", ")
+			if next, err := strconv.ParseInt(end, 10, 64); err == nil {
+				status.Last = next - 1
+			}
 		case "Connections":
 			for word := range strings.FieldsSeq(value) {
 				if nickname, out := strings.CutPrefix(word, "->"); out {

@@ -27,6 +27,7 @@ type Member struct {
 	Dir     string // of its sockets, pid file and log
 	cluster *Cluster
 	server  *Server // nil while it does not run
+	cut     bool    // CutOff was called
 }
 
 // electionTimer is that of the clusters, in milliseconds: elections are short, and a loaded machine
@@ -215,4 +216,43 @@ func (m *Member) LimitFile(bytes int64) {
 	}
 	limit := strconv.FormatInt(stat.Size()+bytes, 10)
 	Run(m.cluster.tb, "prlimit", "--pid="+strconv.Itoa(m.server.daemon.cmd.Process.Pid), "--fsize="+limit)
+}
+
+// CutOff starts the server again so that it reaches no other server, and no other reaches it. Reconnect
+// ends that.
+func (m *Member) CutOff() {
+	m.cluster.tb.Helper()
+	m.Stop()
+	m.moveSockets(func(path string) error { return os.Rename(path, path+".hidden") })
+	if err := os.Mkdir(strings.TrimPrefix(m.Address, "unix:"), 0o700); err != nil { // the server cannot listen there
+		m.cluster.tb.Fatal(err)
+	}
+	m.cut = true
+	m.Start()
+}
+
+// Reconnect ends what CutOff began; it does nothing otherwise.
+func (m *Member) Reconnect() {
+	m.cluster.tb.Helper()
+	if !m.cut {
+		return
+	}
+	m.cut = false
+	m.moveSockets(func(path string) error { return os.Rename(path+".hidden", path) })
+	if err := os.Remove(strings.TrimPrefix(m.Address, "unix:")); err != nil {
+		m.cluster.tb.Fatal(err)
+	}
+}
+
+// moveSockets moves the sockets at which the other servers listen for servers.
+func (m *Member) moveSockets(move func(path string) error) {
+	m.cluster.tb.Helper()
+	for _, other := range m.cluster.Members {
+		if other == m {
+			continue
+		}
+		if err := move(strings.TrimPrefix(other.Address, "unix:")); err != nil {
+			m.cluster.tb.Fatal(err)
+		}
+	}
 }
