@@ -60,6 +60,7 @@ func (r *filesReader) assemble() error {
 		return err
 	}
 	r.found.Nodes = nameNodes(nodes)
+	r.found.Members = r.findMembers(r.found.Nodes)
 	for _, named := range r.found.Nodes {
 		r.remarkApart(named.Recording)
 		if named.LacksOVN {

@@ -151,6 +151,7 @@ func readSource(ctx context.Context, src Source, spool string, names []string, r
 		}
 		plans = append(plans, plan)
 	}
+	keepMembers(found, plans)
 	return found, plans, nil
 }
 

@@ -95,7 +95,7 @@ func (r *filesReader) add(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	states := r.addMembers(identities)
+	states := r.addStatuses(abs, tree, identities)
 	tops := map[string]bool{}
 	for _, report := range reports {
 		tops[report.Top] = true

@@ -32,6 +32,10 @@ type Plan struct {
 	HostOutputs []recording.Output
 	// Broken lists files at the path of a database that hold none, with the reason.
 	Broken []string
+	// Members are the files of the other members of the clusters of Databases, and Statuses what servers
+	// of these printed of themselves.
+	Members  []recording.Member
+	Statuses []Status
 	// Versions are the node's versions, from its databases or else from what was printed.
 	Versions versions.Pair
 	// substitute describes what the recorded output replaces of a missing OVS database, "" for
@@ -268,6 +272,9 @@ func (p *Plan) prefer(old, next int) int {
 		why = "it is not where nodes keep their databases"
 	case left.Size > taken.Size:
 		taken, left, old = left, taken, next
+	}
+	if kept := taken.Info.Cluster; kept != "" && kept == left.Info.Cluster && left.Info.Server != taken.Info.Server {
+		why += "; it is kept as the file of another member of the cluster"
 	}
 	taken.Remarks = append(taken.Remarks, fmt.Sprintf("%s holds the same database and was not taken: %s", left.Origin, why))
 	return old

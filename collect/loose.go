@@ -26,6 +26,7 @@ type looseNodes struct {
 	named   map[string][]*recording.Recording // by the host's name without its domain
 	unnamed *recording.Recording
 	central []recording.Database // of the whole cluster
+	joining []recording.Database // of servers that have not joined their cluster
 	saved   map[string]bool      // dumps that a script of ovs-save restores
 	// statuses are the outputs of cluster/status whose nodes are not known.
 	statuses []printedMember
@@ -214,6 +215,9 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 		db.Source = nil
 		node.Databases = append(node.Databases, db) // putTogether takes the rows that are whole
 		return nil
+	}
+	if errors.Is(err, dbfile.ErrJoinOnly) {
+		l.loose.joining = append(l.loose.joining, db)
 	}
 	if err != nil {
 		l.lost = append(l.lost, lostDatabase{name, fmt.Sprintf("%s: %v", partName(l.source.Name, name), err)})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"ovs-offline/internal/archive"
+	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -30,6 +32,17 @@ type Found struct {
 	Unused []string
 	// Remarks are findings about several nodes or inputs.
 	Remarks []string
+	// Members are the files of all members of clustered OVN databases, and Statuses what their servers
+	// printed of themselves.
+	Members  []recording.Member
+	Statuses []Status
+}
+
+// Status is the output of cluster/status of a server.
+type Status struct {
+	archive.File
+	raft.Status
+	Origin string
 }
 
 // Input is one of the paths that a user gave, with a description of its content.

@@ -146,6 +146,9 @@ func (w *writer) database(kind workdir.Kind) (workdir.Collection, error) {
 	if err := w.addDatabase(kind, &collection); err != nil || synthesised {
 		return collection, err
 	}
+	if err := w.members(kind, &collection); err != nil {
+		return collection, err
+	}
 	w.keepDumps(manifest, &collection)
 	return collection, nil
 }
@@ -186,6 +189,44 @@ func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {
 		}
 	}
 	return w.move(db.File, path, workdir.File{Origin: origin(db.Origin, db.Source), Recorded: db.Ran, Remarks: db.Remarks}, out)
+}
+
+// members moves the files of the other members of a clustered database, and what servers printed.
+func (w *writer) members(kind workdir.Kind, out *workdir.Collection) error {
+	names := map[string]bool{}
+	byServer := map[string]string{}
+	if db := w.plan.Database(kind); db != nil {
+		byServer[db.Info.Server] = db.Info.Server
+	}
+	for _, member := range w.plan.Members {
+		if member.Of != kind {
+			continue
+		}
+		name := cmp.Or(member.Host, member.Server)
+		if names[name] {
+			name += "-" + member.Server
+		}
+		for n := 2; names[name]; n++ {
+			name = fmt.Sprintf("%s-%d", member.Server, n)
+		}
+		names[name], byServer[member.Server] = true, name
+		entry := workdir.File{Origin: origin(member.Origin, member.Source), Recorded: member.Ran, Remarks: member.Remarks}
+		if err := w.move(member.File, w.staging.Member(kind, name), entry, out); err != nil {
+			return err
+		}
+	}
+	printed := map[string]bool{}
+	for _, status := range w.plan.Statuses {
+		name := cmp.Or(byServer[status.Server], status.Server)
+		if workdir.KindOfSchema(status.Database) != kind || printed[name] {
+			continue
+		}
+		printed[name] = true
+		if err := w.move(status.File, w.staging.MemberStatus(kind, name), workdir.File{Origin: status.Origin}, out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // besides moves what is kept beside the OVN NB database: logs of its clients, and the services whose

@@ -3,9 +3,11 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/ovsdb/raft"
 )
 
@@ -25,6 +27,10 @@ func Examine(ctx context.Context, files []Member) (*Report, error) {
 		read, err := raft.Read(ctx, given.Path)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if errors.Is(err, file.ErrNotClustered) {
+			report.Standalone = append(report.Standalone, given.Name)
+			continue
 		}
 		if err != nil {
 			report.Unjudged = append(report.Unjudged, Unjudged{cmp.Or(given.Name, given.Path), err.Error()})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"ovs-offline/internal/ovsdb/raft"
@@ -258,7 +259,7 @@ func (g *group) deadServer(server string, kind Kind, severity Severity, what, ev
 	if kind == Dead {
 		file, _ := g.place(g.config[server])
 		p.Repair = append(p.Repair, Step{Server: g.config[server], On: plan.on(g.config[server]), Action: Look,
-			Text: sentence("a new server at this address joins with ovsdb-tool --cid=%s join-cluster %s %s %s %s", g.id, file, g.database, g.config[server], phrase.FirstNames(g.remotes(g.config[server])))})
+			Text: sentence("a new server at this address joins with ovsdb-tool --cid=%s join-cluster %s %s %s %s", g.id, file, g.database, g.config[server], strings.Join(g.remotes(g.config[server]), " "))})
 	}
 	return p
 }

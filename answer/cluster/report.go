@@ -21,6 +21,8 @@ type Report struct {
 	Clusters []*Cluster `json:"clusters"`
 	// Unjudged are the files that say nothing, with the reason.
 	Unjudged []Unjudged `json:"unjudged,omitempty"`
+	// Standalone are the files of databases that are in no cluster.
+	Standalone []string `json:"standalone,omitempty"`
 }
 
 // Unjudged is a file that could not be read as that of a member.

@@ -51,7 +51,7 @@ func (g *group) terms() []Term {
 			if voted := slices.Collect(maps.Keys(votes[number])); len(voted) == 1 {
 				term.Leader, term.Inferred = voted[0], true
 			} else {
-				term.Unknown = number > 1 // the first entries of a cluster are made by ovsdb-tool
+				term.Unknown = number > 1 || !term.Begin.IsZero() // ovsdb-tool makes the first entry of a cluster
 			}
 		}
 	}

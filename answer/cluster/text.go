@@ -39,6 +39,9 @@ func (r *Report) Print(page *show.Page) {
 		}
 		c.print(page)
 	}
+	for _, file := range r.Standalone {
+		page.Printf("%s: a standalone database, in no cluster\n", terminal.Escape(file))
+	}
 	for _, file := range r.Unjudged {
 		page.Warn("%s says nothing about a cluster: %s", file.File, file.Reason)
 	}
@@ -80,7 +83,8 @@ func (c *Cluster) printServers(page *show.Page) {
 		}
 		t.AppendRow(row)
 	}
-	page.Printf("%s\n\n", t.Render())
+	t.Render()
+	page.Printf("\n")
 	for _, s := range c.Servers {
 		if s.Name != "" {
 			page.Printf("%s: %s\n", short(s.ID), terminal.Escape(s.Name))
@@ -125,7 +129,8 @@ func (c *Cluster) printTerms(page *show.Page) {
 	if left := len(c.Terms) - len(terms); left > 0 {
 		page.Printf("%d earlier terms are not printed.\n", left)
 	}
-	page.Printf("%s\n\n", t.Render())
+	t.Render()
+	page.Printf("\n")
 }
 
 func (p *Problem) print(page *show.Page) {

@@ -105,6 +105,15 @@ func (d *Database) Kind(ctx context.Context) workdir.Kind {
 	return workdir.KindOfSchema(info.Name)
 }
 
+// Member is the file of a member of a clustered database.
+type Member struct {
+	Database
+	Of      workdir.Kind
+	Server  string // its UUID
+	Cluster string // its UUID, "" if the server has not joined and was not given it
+	Host    string // the host or the pod that it was read on, "" if that is not known
+}
+
 // Log is a log file, present or rotated: of a program, or of clients of libovsdb, which write what
 // they ask of OVN's databases.
 type Log struct {

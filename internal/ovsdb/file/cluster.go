@@ -11,6 +11,7 @@ import (
 // Cluster"). PrevData and Data are [schema, transaction].
 type clusterHeader struct {
 	ServerID        string            `json:"server_id"`
+	ClusterID       string            `json:"cluster_id"`
 	Name            string            `json:"name"`
 	RemoteAddresses []string          `json:"remote_addresses"`
 	PrevIndex       int64             `json:"prev_index"`

@@ -37,6 +37,7 @@ type Info struct {
 	Version string // of the schema that the data now has
 	Form    Form
 	Server  string // the id of the server of a cluster that wrote the file, "" for standalone
+	Cluster string // the id of the cluster, "" for standalone
 	Gzip    bool   // the records were inside a gzip stream
 	Records int    // header lines found, the schema's included
 	Damaged int    // number of damaged places

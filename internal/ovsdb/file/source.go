@@ -154,7 +154,7 @@ func (s *source) identifyCluster() error {
 	if err := json.Unmarshal(s.first.body, &s.head); err != nil {
 		return fmt.Errorf("%w: record 1: %w; collect the database again", ErrSchema, err)
 	}
-	s.info.Name, s.info.Server = s.head.Name, s.head.ServerID
+	s.info.Name, s.info.Server, s.info.Cluster = s.head.Name, s.head.ServerID, s.head.ClusterID
 	switch {
 	case s.head.RemoteAddresses != nil:
 		return fmt.Errorf("%w (made by `ovsdb-tool join-cluster`); collect %s from another member of its cluster",

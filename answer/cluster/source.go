@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"ovs-offline/internal/ovsdb/raft"
+	"ovs-offline/internal/workdir"
+)
+
+// Files returns the files of members of clustered OVN databases that workdirs hold, each content once,
+// with what their servers printed.
+func Files(dirs ...*workdir.Dir) (all []Member, err error) {
+	seen := map[string]bool{} // by the digest
+	for _, wd := range dirs {
+		manifest, err := wd.Manifest()
+		if err != nil {
+			return nil, err
+		}
+		for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
+			found, err := filesOf(wd, manifest, kind, seen)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+// filesOf returns the files of the members of one database in a workdir.
+func filesOf(wd *workdir.Dir, manifest *workdir.Manifest, kind workdir.Kind, seen map[string]bool) (found []Member, err error) {
+	others, statuses, err := wd.Members(kind)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range append([]string{wd.Database(kind)}, others...) {
+		if info, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+			continue // a link leads to the database of another node of the set
+		}
+		member := Member{Path: file}
+		member.describe(wd, manifest.Collection(kind), wd.Relative(file), seen)
+		if member.Path != "" {
+			found = append(found, member)
+		}
+	}
+	for _, file := range statuses {
+		text, _, err := workdir.CollectedText(file)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, Member{Name: wd.Relative(file), Status: text})
+	}
+	return found, nil
+}
+
+// describe names a file by its origin. The path of a copy of a file that was seen becomes empty.
+func (m *Member) describe(wd *workdir.Dir, collection *workdir.Collection, relative string, seen map[string]bool) {
+	m.Name = m.Path
+	if collection == nil {
+		return
+	}
+	for _, file := range collection.Files {
+		if file.Path != relative {
+			continue
+		}
+		m.Name, m.Place, m.Taken = file.Origin, PlaceOf(file.Origin), file.Recorded
+		if m.Taken.IsZero() && !collection.RecordedAbout {
+			m.Taken = collection.Recorded
+		}
+		if host := cmp.Or(collection.Host, wd.Host()); !path.IsAbs(m.Name) && !strings.Contains(m.Name, ": ") {
+			m.Name = host + ":/" + m.Name
+		}
+		if seen[file.SHA256] && file.SHA256 != "" {
+			m.Path = ""
+		}
+		seen[file.SHA256] = true
+	}
+}
+
+// usualPlace matches the part of a path that is that of a database on its server.
+var usualPlace = regexp.MustCompile(`/(?:etc|var/lib|run|var/snap/[^/]+/common)/(?:origin/)?(?:[a-z-]*ovn[a-z-]*|openvswitch)/(?:[a-z]+/)*[^/]+\.db$`)
+
+// PlaceOf returns the path that a collected file had on its server, "" if its path does not tell.
+func PlaceOf(origin string) string {
+	return usualPlace.FindString("/" + strings.TrimPrefix(origin, "/"))
+}
+
+// Given returns the members whose files, or outputs of cluster/status, a user names.
+func Given(paths []string) (all []Member, err error) {
+	for _, name := range paths {
+		absolute, err := filepath.Abs(name)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(name); err != nil {
+			return nil, err
+		} else if info.Size() < maxStatus {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			if _, ok := raft.ParseStatus(string(text)); ok {
+				all = append(all, Member{Name: name, Status: string(text)})
+				continue
+			}
+		}
+		all = append(all, Member{Name: name, Path: name, Place: PlaceOf(absolute)})
+	}
+	return all, nil
+}
+
+// maxStatus bounds a file with the output of cluster/status, in bytes.
+const maxStatus = 64 << 10
