@@ -44,7 +44,7 @@ func TestBrokenDisks(t *testing.T) {
 	n.must(t, "touch", n.top+"/data/ovs-offline/images/.lock")
 	n.leave(t, 0)
 	paths := map[string]string{"CAPTURE": capture, "FILE": saved, "IMAGE": image, "WORKDIR": wd, "NEW": n.top + "/new"}
-	reading := []string{"history", "list", "mcp", "help", "doctor", "image list", "completion bash", "completion zsh", "completion fish", "completion powershell"}
+	reading := []string{"cluster", "history", "list", "mcp", "help", "doctor", "image list", "completion bash", "completion zsh", "completion fish", "completion powershell"}
 	t.Run("full", func(t *testing.T) {
 		s.onDisk(t, n, disk{"no space left on device", append([]string{"save", "stop"}, reading...)}, paths)
 	})

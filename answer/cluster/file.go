@@ -189,10 +189,10 @@ func (g *group) behind() (problems []*Problem) {
 			Evidence: []string{sentence("%s: its log ends at entry %d of term %d", m.given.Name, m.log.Last(), m.log.LastTerm()),
 				sentence("%s: entries up to %d are committed", g.newest.given.Name, g.upTo)},
 			Follows: "its clients see old data until it has caught up"}
-		if m.log.CurrentTerm < newest.LastTerm() || missing > many || m.log.Last() < newest.Index {
+		if m.log.KnownTerm() < newest.LastTerm() || missing > many || m.log.Last() < newest.Index {
 			p.Severity = Warning
-			p.Evidence = append(p.Evidence, sentence("it knows nothing of the terms after %d; the cluster is in term %d", m.log.CurrentTerm, newest.LastTerm()))
-			if m.log.CurrentTerm >= newest.LastTerm() {
+			p.Evidence = append(p.Evidence, sentence("it knows nothing of the terms after %d; the cluster is in term %d", m.log.KnownTerm(), newest.LastTerm()))
+			if m.log.KnownTerm() >= newest.LastTerm() {
 				p.Evidence = p.Evidence[:2]
 			}
 		}

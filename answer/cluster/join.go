@@ -66,7 +66,7 @@ func (g *group) whyJoining(m *member, p *Problem) {
 // latest term.
 func (g *group) live() (list []string) {
 	for _, m := range g.voters() {
-		if m.log.CurrentTerm >= g.newest.log.LastTerm() && (m.status == nil || m.status.Apart() == "") {
+		if m.log.KnownTerm() >= g.newest.log.LastTerm() && (m.status == nil || m.status.Apart() == "") {
 			list = append(list, m.log.Address)
 		}
 	}
@@ -111,6 +111,9 @@ func (g *group) joinAnew(m *member) []Step {
 	}
 	live := slices.DeleteFunc(g.live(), func(address string) bool { return address == m.log.Address })
 	slices.Sort(live)
+	if len(live) == 0 {
+		live = g.remotes(m.log.Address)
+	}
 	p.setAside(m.log.Address).join(m.log.Address, g.id, live)
 	return p.start(m.log.Address, startAgain).waitMember(m.log.Address).steps
 }

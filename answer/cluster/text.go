@@ -8,6 +8,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 )
@@ -54,7 +55,7 @@ func (c *Cluster) print(page *show.Page) {
 	}
 	page.Headline("%s, %s", terminal.Escape(c.Database), terminal.Escape(id))
 	if n := len(c.Committed); n > 0 {
-		page.Printf("%d servers, a majority is %d; election timer %d ms\n", n, n/2+1, c.ElectionTimer)
+		page.Printf("%s, a majority is %d; election timer %d ms\n", phrase.Count(n, "server"), n/2+1, c.ElectionTimer)
 	}
 	if c.Pending != nil {
 		page.Printf("%s\n", show.Wrapped(terminal.Escape("not committed: the servers "+describe(c.Pending)), width(page)))
@@ -154,11 +155,27 @@ func (p *Problem) print(page *show.Page) {
 			text = fmt.Sprintf("wait until this prints %q:", step.Until)
 		}
 		printItem(page, fmt.Sprintf("  %2d. ", i+1), where+text)
-		if step.Command != "" { // in one line, for pasting
-			page.Printf("        %s\n", terminal.Escape(step.Command))
-		}
+		printCommand(page, step.Command)
 	}
 	page.Printf("\n")
+}
+
+// printCommand prints a command in lines that a shell joins when they are pasted.
+func printCommand(page *show.Page, command string) {
+	const indent = "        "
+	words := strings.Fields(terminal.Escape(command))
+	for len(words) > 0 {
+		line := words[0]
+		n := 1
+		for n < len(words) && len(indent)+len(line)+1+len(words[n])+len(` \`) <= width(page) {
+			line += " " + words[n]
+			n++
+		}
+		if words = words[n:]; len(words) > 0 {
+			line += ` \`
+		}
+		page.Printf("%s%s\n", indent, line)
+	}
 }
 
 // printItem prints a text that begins with a mark, and indents its further lines.

@@ -144,6 +144,9 @@ func (m *Member) LastTerm() int64 {
 	return m.MemberHeader.Term
 }
 
+// KnownTerm returns the latest term that the server knows of.
+func (m *Member) KnownTerm() int64 { return max(m.CurrentTerm, m.LastTerm()) }
+
 // LastTime returns the time of the last entry up to an index that has one, zero if none has.
 func (m *Member) LastTime(index int64) time.Time {
 	for i := min(index, m.Last()); i >= m.First(); i-- {
