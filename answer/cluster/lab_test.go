@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/cluster"
 	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/test/daemons/ovs"
@@ -690,4 +691,145 @@ func TestFullFileSystemGotRoom(t *testing.T) {
 	l.says(p, full.Address, "got room while")
 	l.repair(p)
 	l.serves(l.Members...)
+}
+
+// TestCollectedWhileItChanges copies files, one after the other, while clients write: that is no
+// problem.
+func TestCollectedWhileItChanges(t *testing.T) {
+	l := start(t, 3)
+	leader := l.Leader()
+	done, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				ended <- nil
+				return
+			default:
+			}
+			if err := leader.TryTransact(fmt.Sprintf(`{"op":"insert","table":"Logical_Switch","row":{"name":"more%d"}}`, i)); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	for range 10 {
+		if report := l.examine(l.collect(l.Members, l.Members...)); report.Found() {
+			t.Errorf("%s", printed(report))
+		}
+		if report := l.examine(l.collect(l.Members)); report.Found() {
+			t.Errorf("without statuses: %s", printed(report))
+		}
+	}
+	close(done)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLeadersChangeTooOften moves the leadership around.
+func TestLeadersChangeTooOften(t *testing.T) {
+	l := start(t, 3)
+	for i := range 11 {
+		leader := l.Leader()
+		if _, err := leader.Appctl("cluster/failure-test", "transfer-leadership"); err != nil {
+			t.Skip("no transfer-leadership here: ", err)
+		}
+		l.Wait(fmt.Sprint("leader ", i), func() bool { return !strings.Contains(leader.Status(), "Leader: self\n") })
+		l.write(l.Leader(), 1)
+	}
+	p := l.one(l.examine(l.collect(l.Members)), cluster.Bouncing)
+	l.says(p, "election timer of 1000 ms", "term ")
+	l.repair(p)
+	l.Wait("the timer is longer", func() bool { return strings.Contains(l.Leader().Status(), "Election timer: 2000\n") })
+	l.serves(l.Members...)
+}
+
+// TestOneFileForTwoServers lets two servers go on with copies of one file.
+func TestOneFileForTwoServers(t *testing.T) {
+	l := start(t, 1)
+	only := l.Members[0]
+	only.Stop()
+	before := l.read(only)
+	only.Start()
+	l.write(l.Leader(), 1)
+	files := l.collect(l.Members)
+	only.Stop()
+	older := files[0]
+	older.Name, older.Path = "older", filepath.Join(t.TempDir(), "older.db")
+	if err := os.WriteFile(older.Path, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := cluster.Examine(t.Context(), append(files, older))
+	if err != nil || report.Found() {
+		t.Errorf("an older file: %v %s", err, printed(report))
+	}
+	l.says(l.one(report, cluster.SameServer), "older file")
+	if err := os.WriteFile(only.File, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	only.Start()
+	l.write(l.Leader(), 2)
+	l.says(l.one(l.examine(append(files, l.collect(l.Members)...)), cluster.SameServer), "of one server")
+}
+
+// TestMemberDoesNotKnowThatItJoined ends a server before it learns that the cluster counts it.
+func TestMemberDoesNotKnowThatItJoined(t *testing.T) {
+	l := start(t, 3)
+	joining := l.Add()
+	joining.Join(l.Members[0].Address)
+	before := l.read(joining)
+	joining.Start()
+	joining.WaitFor("Status: cluster member")
+	joining.Kill()
+	if err := os.WriteFile(joining.File, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := l.one(l.examine(l.collect(l.Members)), cluster.StuckJoining)
+	l.says(p, "counts it as a member already")
+	l.repair(p)
+	l.serves(l.Members...)
+}
+
+// TestEntriesOfAnOldLeader cuts off a leader that still takes changes: these are never committed.
+func TestEntriesOfAnOldLeader(t *testing.T) {
+	l := start(t, 3)
+	old := l.Leader()
+	l.serves(l.Members...)
+	for _, m := range l.without(old) {
+		m.Kill()
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- old.TryTransact(`{"op":"insert","table":"Logical_Switch","row":{"name":"lost"}}`) }()
+	l.Wait("the entry is in its file", func() bool {
+		log, err := raft.Read(t.Context(), old.File)
+		return err == nil && log.Last() > log.Committed
+	})
+	old.Kill()
+	if err := <-failed; err == nil {
+		t.Error("a leader without a majority committed a change")
+	}
+	for _, m := range l.without(old) {
+		m.Start()
+	}
+	l.write(l.leaderWithout(old), 3)
+	report := l.examine(l.collect(l.Members))
+	p := l.one(report, cluster.Uncommitted, cluster.Behind)
+	l.says(p, old.Address, "never committed")
+	l.repair(l.one(report, cluster.Behind, cluster.Uncommitted))
+	l.serves(l.Members...)
+}
+
+func TestFindings(t *testing.T) {
+	l := start(t, 3)
+	joining := l.Add()
+	joining.Join(joining.Address + ".other")
+	findings := cluster.Findings(l.examine(l.collect(l.Members)))
+	if len(findings) != 1 || findings[0].Rule != "raft-stuck-joining" || findings[0].Severity != rule.Error ||
+		!strings.Contains(strings.Join(findings[0].Next, "\n"), "join-cluster") || findings[0].Follows == "" {
+		t.Errorf("findings: %+v", findings)
+	}
+	if findings := cluster.Findings(l.examine(l.collect(l.without(joining)))); len(findings) > 0 {
+		t.Errorf("of a sound cluster: %+v", findings)
+	}
 }

@@ -254,3 +254,16 @@ func TestParseStatus(t *testing.T) {
 		t.Error("another text is taken for a status")
 	}
 }
+
+// TestAnyDamageIsRead cuts a file at each byte, and changes each byte.
+func TestAnyDamageIsRead(t *testing.T) {
+	text := header(serverA) + entry(1, 2) + commit(2) + vote(2, serverB) + lead(2, serverB) + entry(2, 3)
+	for i := range text {
+		for _, damaged := range []string{text[:i], text[:i] + "\x00" + text[i+1:]} {
+			m, err := Read(t.Context(), write(t, "m.db", damaged))
+			if err == nil && (m.Last() > 3 || m.Server == "") {
+				t.Errorf("byte %d: %+v", i, m)
+			}
+		}
+	}
+}
