@@ -48,7 +48,7 @@ func wordsOfCommands() map[string]words {
 		"exec": {args: []string{"exec", "ovs-vsctl", "show"}, not: "its program prints"}, "shell": {args: []string{"shell"}, not: "its shell prints"},
 		"flows": {args: []string{"flows"}}, "top": {args: []string{"top"}},
 		"graph":   {args: []string{"graph", "--format", "dot"}, files: [][]string{{"graph", "--force", "FIFO"}}},
-		"cluster": {args: []string{"cluster"}}, "history": {args: []string{"history"}}, "list": {args: []string{"list"}}, "logs": {args: []string{"logs"}},
+		"cluster": {args: []string{"cluster"}}, "history": {args: []string{"history"}}, "list": {args: []string{"list"}}, "logs": {args: []string{"logs"}}, "timeline": {args: []string{"timeline"}},
 		"image list": {args: []string{"image", "list"}}, "image rm": {not: "it prints nothing"},
 		"image add": {args: []string{"image", "add", "docker-archive:IMAGE"}, files: [][]string{{"image", "add", "FIFO"}}},
 		"load":      {args: []string{"-w", "NEW", "load", "FILE"}, files: [][]string{{"-w", "NEW", "load", "FIFO"}, {"-w", "NEW", "load", "-"}}},

@@ -18,6 +18,8 @@ func (q questions) add(server *sdk.Server) {
 		Description: "Show which rules cost the most recorded flows, which matched no packet, and which are cross products, conjunctions or duplicates."}, q.top)
 	addTool(server, &sdk.Tool{Name: "history", Annotations: readOnly(),
 		Description: "Show who changed what in a recorded database, and when."}, q.history)
+	addTool(server, &sdk.Tool{Name: "timeline", Annotations: readOnly(),
+		Description: "Show what the daemons of all nodes logged and what changed in the databases, in order of time and in names."}, q.timeline)
 	addTool(server, &sdk.Tool{Name: "what-if", Annotations: readOnly(),
 		Description: "Compute on copies what a change of the northbound database does to the flows of nodes, and to a packet."}, q.whatIf)
 	addTool(server, &sdk.Tool{Name: "drift", Annotations: readOnly(),

@@ -189,6 +189,7 @@ func TestToolsAnswer(t *testing.T) {
 		{"flows", arguments{"name": node, "port": "ns1_client-0", "hit": true}, []string{"ls_in_acl", "NetworkPolicy ns1/client-out"}},
 		{"top", arguments{"by": "policy", "limit": 3}, []string{`"never_hit":`, "NetworkPolicy"}},
 		{"history", arguments{"name": node, "database": "sbdb"}, []string{"ovn-northd: ", "insert"}},
+		{"timeline", arguments{"names": []string{node}, "pattern": "ovn-northd"}, []string{"OVN SB ovn-northd", `"matching_lines"`}},
 		{"what-if", arguments{"names": []string{node}, "change": []string{"acl-add worker1 from-lport 32000 ip drop"}, "from": "ns1/client-0", "to": "svc/kube-system/dns:53"}, []string{`"verdict":"UNDETERMINED -> UNREACHABLE"`, "worker1: added: "}},
 		{"start", arguments{"names": []string{node}}, []string{`"state":"ready"`}},
 		{"stop", arguments{"names": []string{"worker2"}}, []string{`"state":"not started"`}},

@@ -270,13 +270,13 @@ func firstOf(names []string) string {
 }
 
 // program matches the name of a program at the start of a comment, as OVS's and OVN's
-// programs write it: "ovn-nbctl: ls-add sw0", "ovs-vsctl (invoked by ...): ...".
-var program = regexp.MustCompile(`^([A-Za-z][\w.-]*)(?::| \()`)
+// programs write it: "ovn-nbctl: ls-add sw0", "ovs-vsctl (invoked by ...): ...", "ovn-northd".
+var program = regexp.MustCompile(`^(?:([A-Za-z][\w.-]*)(?::| \()|(ov[ns]-\w+)(?:\n|$))`)
 
 // programOf returns the program that wrote a comment, "" if it gives none.
 func programOf(comment string) string {
 	if m := program.FindStringSubmatch(comment); m != nil {
-		return m[1]
+		return m[1] + m[2]
 	}
 	return ""
 }

@@ -28,4 +28,6 @@ type Line struct {
 	Level   Level
 	Text    []byte // the message
 	Number  int    // of the line in its file, from 1
+	// Continues is set for a line of no known format, which belongs to the lines before it.
+	Continues bool
 }

@@ -16,7 +16,7 @@ import (
 
 // Longest is the number of bytes of a line that are read. The rest of a longer line is left out, and
 // Result.Cut counts the line.
-const Longest = 256 << 10
+const Longest = 64 << 10
 
 // Options say what the lines of a file do not.
 type Options struct {
@@ -132,7 +132,7 @@ func (r *Reader) Next() (*Line, error) {
 	r.line = Line{Program: r.program, Number: r.result.Lines}
 	if known := r.parse(raw); !known {
 		r.result.Continued++
-		r.line.At, r.line.Text = r.last, raw
+		r.line.At, r.line.Text, r.line.Continues = r.last, raw, true
 		return &r.line, nil
 	}
 	r.note(r.line.At)

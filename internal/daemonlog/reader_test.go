@@ -112,7 +112,7 @@ func TestHostileLogs(t *testing.T) {
 		"17 MiB without an end": {good + strings.Repeat("c", 17<<20), Result{Lines: 2, Cut: 1, Continued: 1}},
 		"bytes 0":               {good + strings.Repeat("\x00", 1<<20) + good + good, Result{Lines: 3, Cut: 1, Continued: 1}},
 		"no text":               {good + "\xff\xfe\x00|\x80\n" + good, Result{Lines: 3, Continued: 1}},
-		"times in times":        {strings.Repeat("2026-01-01T00:00:00Z stdout F ", 8000) + good, Result{Lines: 1}},
+		"times in times":        {strings.Repeat("2026-01-01T00:00:00Z stdout F ", 2000) + good, Result{Lines: 1}},
 		"empty lines":           {good + "\n\n\r\n", Result{Lines: 4, Continued: 3}},
 		"nothing":               {"", Result{}},
 		"the magic of gzip":     {"\x1f\x8b", Result{Lost: "unexpected EOF"}},

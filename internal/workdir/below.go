@@ -52,7 +52,7 @@ func isWorkdir(folder string) bool {
 	if wd.hasManifest() {
 		return true
 	}
-	marks := []string{wd.ReplicaFile(), wd.RestoreFlows()}
+	marks := []string{wd.ReplicaFile(), wd.RestoreFlows(), wd.HostRecorded(hostLogs)}
 	for _, kind := range Kinds() {
 		marks = append(marks, filepath.Dir(wd.Database(kind)))
 	}

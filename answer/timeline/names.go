@@ -1,0 +1,221 @@
+package timeline
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"ovs-offline/internal/node"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovn/names"
+	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/replica/set"
+)
+
+// namer replaces the names of OVN and Open vSwitch in texts by those that users know.
+type namer struct {
+	deployments []*ovn.Deployment
+	ports       map[string]string            // the names of endpoints by their logical ports
+	interfaces  map[string]map[string]string // by node: the logical ports of interfaces by their names
+	chassis     map[string]string            // host names or nodes by the names of chassis
+	rows        []northbound
+	known       map[string]string // what UUIDs stand for, as far as they were asked for; "" for nothing
+}
+
+// northbound describes the rows of a northbound database.
+type northbound struct {
+	*rules.Northbound
+	tables []string
+}
+
+func openNames(ctx context.Context, selected *set.Set) (*namer, error) {
+	deployments, _, err := selected.Deployments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := &namer{deployments: deployments, ports: map[string]string{}, interfaces: map[string]map[string]string{}, chassis: map[string]string{}, known: map[string]string{}}
+	if err := n.read(ctx); err != nil {
+		n.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *namer) close() { ovn.CloseAll(n.deployments) }
+
+func (n *namer) read(ctx context.Context) error {
+	endpoints, err := names.Load(ctx, n.deployments)
+	if err != nil {
+		return err
+	}
+	for _, endpoint := range endpoints.All() {
+		if endpoint.LogicalPort != "" && endpoint.Name != "" && endpoint.Name != endpoint.LogicalPort {
+			n.ports[endpoint.LogicalPort] = endpoint.Name
+		}
+	}
+	for _, d := range n.deployments {
+		if err := n.readChassis(d); err != nil {
+			return err
+		}
+		for _, member := range d.Nodes {
+			if err := n.readInterfaces(member); err != nil {
+				return err
+			}
+		}
+		if d.NB != nil {
+			n.rows = append(n.rows, northbound{rules.New(d.NB, d.SB).Northbound, d.NB.Tables()})
+		}
+	}
+	return nil
+}
+
+func (n *namer) readChassis(d *ovn.Deployment) error {
+	if d.SB == nil {
+		return nil
+	}
+	for row, err := range d.SB.Rows("Chassis", "name", "hostname") {
+		if err != nil {
+			return err
+		}
+		if name, host := row.String("name"), row.String("hostname"); host != "" && host != name {
+			n.chassis[name] = host
+		}
+	}
+	return nil
+}
+
+func (n *namer) readInterfaces(member ovn.Node) error {
+	bridges, err := node.Bridges(member.OVS)
+	if err != nil {
+		return err
+	}
+	ports := map[string]string{}
+	for face := range node.Interfaces(bridges...) {
+		if id := face.IDs["iface-id"]; id != "" && id != face.Name {
+			ports[face.Name] = id
+		}
+	}
+	n.interfaces[member.Name] = ports
+	settings, err := ovn.ReadSettings(member.OVS)
+	if name := settings.Chassis(); name != "" && name != member.Name {
+		n.chassis[name] = member.Name
+	}
+	return err
+}
+
+// replace returns a text of a node with the names that users know.
+func (n *namer) replace(node, text string) string {
+	var replaced strings.Builder
+	done := 0
+	for at := 0; at < len(text); {
+		length := wordLength(text[at:])
+		if length == 0 {
+			at++
+			continue
+		}
+		word := strings.TrimRight(text[at:at+length], ".-@")
+		if name := n.nameOf(node, word); name != "" {
+			replaced.WriteString(text[done:at])
+			replaced.WriteString(name)
+			done = at + len(word)
+		}
+		at += length
+	}
+	if done == 0 {
+		return text
+	}
+	replaced.WriteString(text[done:])
+	return replaced.String()
+}
+
+// wordLength returns the length of the word at the beginning of a text: its bytes are those of names of
+// ports, of interfaces and of UUIDs.
+func wordLength(text string) int {
+	for i, c := range []byte(text) {
+		isLetter := c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_'
+		if !isLetter && (i == 0 || c != '.' && c != '-' && c != '@') {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// nameOf returns what users call a port, an interface, a chassis or a row; "" if they have no other
+// name for it.
+func (n *namer) nameOf(node, word string) string {
+	if name := cmp.Or(n.ports[word], n.chassis[word]); name != "" {
+		return name
+	}
+	if port, ok := n.interfaces[node][word]; ok {
+		return fmt.Sprintf("%s (%s)", word, cmp.Or(n.ports[port], port))
+	}
+	const gateway = "cr-" // of the port that OVN derives from a distributed gateway port
+	if port, ok := strings.CutPrefix(word, gateway); ok && n.ports[port] != "" {
+		return gateway + n.ports[port]
+	}
+	if isUUID(word) {
+		return n.row(word)
+	}
+	return ""
+}
+
+// isUUID reports whether a word has the form of a UUID.
+func isUUID(word string) bool {
+	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+	if len(word) != len(form) {
+		return false
+	}
+	for i, c := range []byte(word) {
+		isHex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+		if (form[i] == '-') != (c == '-') || form[i] == 'x' && !isHex {
+			return false
+		}
+	}
+	return true
+}
+
+// row describes the row with a UUID, "" if no database has it.
+func (n *namer) row(uuid string) string {
+	const most = 100_000
+	if name, ok := n.known[uuid]; ok {
+		return name
+	}
+	if len(n.known) >= most {
+		clear(n.known)
+	}
+	name := cmp.Or(n.northboundRow(uuid), n.southboundRow(uuid))
+	n.known[uuid] = name
+	return name
+}
+
+func (n *namer) northboundRow(uuid string) string {
+	for _, db := range n.rows {
+		for _, table := range db.tables {
+			if words, err := db.DescribeNorthbound(table, uuid); err == nil && words != "" {
+				return words
+			}
+		}
+	}
+	return ""
+}
+
+// southboundRow describes the row of a datapath, a port or a chassis.
+func (n *namer) southboundRow(uuid string) string {
+	for _, d := range n.deployments {
+		if d.SB == nil {
+			continue
+		}
+		if row, ok, err := d.SB.Row(ovn.DatapathTable, uuid); ok && err == nil {
+			return ovn.ReadDatapath(row).String()
+		}
+		if row, ok, err := d.SB.Row("Port_Binding", uuid, "logical_port"); ok && err == nil {
+			port := row.String("logical_port")
+			return cmp.Or(n.ports[port], port)
+		}
+		if row, ok, err := d.SB.Row("Chassis", uuid, "name", "hostname"); ok && err == nil {
+			return cmp.Or(row.String("hostname"), row.String("name"))
+		}
+	}
+	return ""
+}
