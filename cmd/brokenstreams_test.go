@@ -56,7 +56,7 @@ func wordsOfCommands() map[string]words {
 		"reach": {args: []string{"reach", "--from", "p-vm1", "--to", "p-vm2"}}, "report": {args: []string{"report"}},
 		"show": {args: []string{"show"}}, "status": {args: []string{"status"}},
 		"start": {args: []string{"-w", "STARTED", "start"}}, "stop": {args: []string{"-w", "STARTED", "stop"}},
-		"trace":           {args: []string{"trace", "p-vm1", "p-vm2"}, files: [][]string{{"trace", "--file", "FIFO"}, {"trace", "--file", "-"}, {"trace", "p-vm1", "--pcap", "FIFO"}}},
+		"trace":           {args: []string{"trace", "p-vm1", "p-vm2"}, files: [][]string{{"trace", "--file", "FIFO"}, {"trace", "--file", "-"}, {"trace", "p-vm1", "--pcap", "FIFO"}, {"trace", "--log", "FIFO"}, {"trace", "--log", "-"}}},
 		"translate":       {args: []string{"translate"}, stdin: "in_port(1)\n", files: [][]string{{"translate"}}},
 		"what-if":         {args: []string{"what-if", "--", "ovn-nbctl", "ls-add", "new"}, files: [][]string{{"what-if", "--file", "FIFO"}, {"what-if", "--file", "-"}, {"what-if", "--nb", "FIFO"}}},
 		"completion bash": {args: []string{"completion", "bash"}}, "completion zsh": {args: []string{"completion", "zsh"}},

@@ -26,13 +26,14 @@ type traceOptions struct {
 	session    trace.Options
 	detail     bool
 	file, pcap string
+	log        string
 	families
 }
 
 func newTrace(shared *options) *cobra.Command {
 	o := &traceOptions{options: shared}
 	command := &cobra.Command{
-		Use: "trace FROM TO [PROTOCOL] | trace --flow FLOW | trace --file CHECKS | trace FROM [TO] --pcap FILE", Short: "Follow a packet over all nodes, and name the rule that decides",
+		Use: "trace FROM TO [PROTOCOL] | trace --flow FLOW | trace --file CHECKS | trace FROM [TO] --pcap FILE | trace --log FILE", Short: "Follow a packet over all nodes, and name the rule that decides",
 		Args: o.checkArgs,
 		Long: "Follow a packet from one endpoint to another over the running replicas of all nodes, and the\n" +
 			"reply to it: whether it arrives, or else where it is dropped and by which rule.\n\n" +
@@ -43,7 +44,7 @@ func newTrace(shared *options) *cobra.Command {
 			"An address is taken as typed; between names that have both families, the packet is IPv4, or\n" +
 			"with -6 IPv6. The shell completes names (ovs-offline completion --help).\n\n" +
 			"The state of connections is what conntrack had recorded; --ct changes that.\n\n" +
-			"Exit code 1: --expect expects another verdict. Exit code 2: a name is unknown or ambiguous.\n" +
+			"Exit code 1: --expect expects another verdict, or the flows do not explain a line of --log. Exit code 2: a name is unknown or ambiguous.\n" +
 			"Exit code 3: the verdict is UNDETERMINED, of the packet or of the reply. A packet that reaches a\n" +
 			"node without a running replica is UNDETERMINED, too; a warning names the node.",
 		Example: "  ovs-offline -w nodes trace ns1/web-0 svc/ns2/db:5432\n" +
@@ -59,6 +60,7 @@ func newTrace(shared *options) *cobra.Command {
 	flags.StringVar(&o.flow, "flow", "", "`FLOW` to follow, as ofproto/trace takes it: 'BRIDGE in_port=PORT,...'")
 	flags.StringVar(&o.file, "file", "", "run the checks in `FILE`, a list in YAML or JSON; - is standard input")
 	flags.StringVar(&o.pcap, "pcap", "", "follow the packets of FROM in a capture `FILE` of tcpdump")
+	flags.StringVar(&o.log, "log", "", "whether the flows explain what ACLs logged, in a `FILE`: the log of an ovn-controller; - is standard input")
 	flags.StringVar(&o.ct, "ct", "recorded", "state of connections: recorded, new, or the ct_state of each lookup: est,rpl new")
 	flags.StringVar(&o.session.Bucket, "bucket", "", "follow only the bucket with this `ID` of a group (default: all that differ)")
 	flags.IntVar(&o.question.Size, "size", 0, "size of the frame in `bytes` (default: one that fits everywhere)")
@@ -96,6 +98,10 @@ func (o *traceOptions) completeEndpoints(command *cobra.Command, args []string, 
 
 func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
 	switch {
+	case o.log != "" && (o.pcap != "" || o.flow != "" || o.file != "" || len(args) > 0):
+		return fmt.Errorf("--log takes no FROM and TO, and excludes --flow, --file and --pcap")
+	case o.log != "":
+		return nil
 	case o.pcap != "" && o.flow == "" && o.file == "" && (len(args) == 1 || len(args) == 2):
 		return nil
 	case o.pcap == "" && (o.flow != "") != (o.file != "") && len(args) == 0:
@@ -123,6 +129,8 @@ func (o *traceOptions) run(ctx context.Context, selected *set.Set, args []string
 	o.page().WarnEach("", session.Remarks())
 	defer warnUnavailable(o.page(), session, o.caller(o.workdir))()
 	switch {
+	case o.log != "":
+		return o.runLog(ctx, session)
 	case o.file != "":
 		return o.runChecks(ctx, session)
 	case o.pcap != "":

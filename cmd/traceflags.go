@@ -17,11 +17,14 @@ const (
 	askedByFlow    = "--flow"
 	askedByChecks  = "--file"
 	askedByPackets = "--pcap"
+	askedByLog     = "--log"
 )
 
 // asked returns the way in which trace is asked.
 func (o *traceOptions) asked() string {
 	switch {
+	case o.log != "":
+		return askedByLog
 	case o.pcap != "":
 		return askedByPackets
 	case o.file != "":
@@ -42,21 +45,24 @@ func refusals() []refusal {
 	return []refusal{
 		{"ttl", "write nw_ttl=N into the flow", []string{askedByFlow}},
 		{"ttl", "a check has its own: ttl", []string{askedByChecks}},
-		{"ttl", "the packets of the file have their own", []string{askedByPackets}},
+		{"ttl", "the packets of the file have their own", []string{askedByPackets, askedByLog}},
 		{"source-port", "write tp_src=PORT into the flow", []string{askedByFlow}},
 		{"source-port", "a check takes none: ask about a flow", []string{askedByChecks}},
-		{"source-port", "the packets of the file have their own", []string{askedByPackets}},
+		{"source-port", "the packets of the file have their own", []string{askedByPackets, askedByLog}},
 		{"size", "a check has its own: size", []string{askedByChecks}},
 		{"size", "the packets of the file have their own", []string{askedByPackets}},
-		{"ipv4", "the packet has its family", []string{askedByFlow, askedByPackets}},
+		{"size", "a log has no sizes", []string{askedByLog}},
+		{"ipv4", "the packet has its family", []string{askedByFlow, askedByPackets, askedByLog}},
 		{"ipv4", "a check has its own: family", []string{askedByChecks}},
-		{"ipv6", "the packet has its family", []string{askedByFlow, askedByPackets}},
+		{"ipv6", "the packet has its family", []string{askedByFlow, askedByPackets, askedByLog}},
 		{"ipv6", "a check has its own: family", []string{askedByChecks}},
 		{"network", "the flow has no names", []string{askedByFlow}},
+		{"network", "the log has no names", []string{askedByLog}},
 		{"network", "a check has its own: network", []string{askedByChecks}},
-		{"node", "it names the node that --flow enters; FROM names the node here", []string{askedByNames, askedByPackets}},
+		{"node", "it names the node that --flow enters; FROM names the node here", []string{askedByNames, askedByPackets, askedByLog}},
 		{"node", "a check has its own: node", []string{askedByChecks}},
 		{"expect", "a check has its own: expect", []string{askedByChecks}},
+		{"expect", "a line has its own: verdict", []string{askedByLog}},
 	}
 }
 
@@ -70,7 +76,7 @@ func (o *traceOptions) checkFlags(flags *pflag.FlagSet) error {
 		}
 	}
 	switch {
-	case (o.format == "svg" || o.format == "html") && (asked == askedByChecks || asked == askedByPackets):
+	case (o.format == "svg" || o.format == "html") && slices.Contains([]string{askedByChecks, askedByPackets, askedByLog}, asked):
 		return fault.Usagef("-o %s draws one answer, and %s asks about several packets: ask about one of them", o.format, asked)
 	case len(o.nodes) > 1:
 		return fault.Usagef("--flow enters one node: name one with --node")
@@ -83,6 +89,9 @@ func (o *traceOptions) checkFlags(flags *pflag.FlagSet) error {
 	var err error
 	if o.question.Family, err = o.family(); err != nil {
 		return err
+	}
+	if asked == askedByLog && !flags.Changed("ct") { // what was logged was before what was recorded
+		o.ct = "new"
 	}
 	return o.readStates()
 }

@@ -58,3 +58,33 @@ func (p *Probe) Connect(ctx context.Context, from, to string, port uint16, want 
 	}
 	return labels, nil
 }
+
+// Send sends a packet of a protocol (tcp, udp or icmp) from the end point with a label to an address, through the
+// router unless it is on the same network, and returns whether it came out at an end point. want are
+// the labels of the ports for which it waits.
+func (p *Probe) Send(ctx context.Context, from, protocol, to string, port uint16, want ...string) (arrived bool, err error) {
+	h, ok := p.hosts[from]
+	if !ok {
+		return false, fmt.Errorf("no end point has the label %q", from)
+	}
+	var near []string
+	for _, other := range p.hosts {
+		if other.gw == h.gw && (other.ip == to || other.ip6 == to) {
+			near = []string{other.mac}
+		}
+	}
+	s := &step{Packet: Packet{Shows: from + " sends " + protocol + " to " + to}, to: want}
+	switch protocol {
+	case "tcp":
+		s.frame = h.tcp(to, port, near...)
+	case "udp":
+		s.frame = h.udp(to, port, near...)
+	default:
+		s.frame = h.ping(to, near...)
+	}
+	err = p.wire.send(ctx, s)
+	for _, o := range s.Outputs {
+		arrived = arrived || o.Own
+	}
+	return arrived, err
+}
