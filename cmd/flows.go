@@ -31,9 +31,10 @@ func newFlows(shared *options) *cobra.Command {
 			"flow is for: a NetworkPolicy, a security group, a route, a port. No replica needs to run.\n\n" +
 			"With --datapath, the recorded flows of the datapath (dpctl/dump-flows) are listed. The running\n" +
 			"replica traces a packet of each: a flow whose actions differ was stale, or the OpenFlow tables\n" +
-			"changed between the two dumps.\n\n" +
+			"changed between the two dumps. A flow that matches too few bits is flapping: ovs-vswitchd\n" +
+			"deletes it whenever it revalidates it, and the rule that is the reason is named.\n\n" +
 			"Exit code 3: a line of the dump can't be read, or a datapath flow can't be traced.\n" +
-			"Exit code 4: a datapath flow is stale.",
+			"Exit code 4: a datapath flow is stale or flapping.",
 		Example: "  ovs-offline flows --acl web --never-hit\n" +
 			"  ovs-offline flows br-int --table ls_in_acl_eval --match tcp,tp_dst=443\n" +
 			"  ovs-offline -w nodes flows --sort packets --limit 20\n" +
@@ -118,7 +119,7 @@ func (o *flowsOptions) runDatapath(ctx context.Context, sources []flows.Source, 
 	}
 	o.page().WarnEach("", replayed.Remarks)
 	switch {
-	case replayed.Stale > 0:
+	case replayed.Stale+replayed.Flapping > 0:
 		return errFound
 	case replayed.Untraced+replayed.Lost > 0:
 		return errIncomplete

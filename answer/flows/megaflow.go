@@ -11,6 +11,7 @@ import (
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/internal/pass"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 )
@@ -22,6 +23,9 @@ type State string
 const (
 	// Current flows have the actions that the recorded OpenFlow tables lead to.
 	Current State = "current"
+	// Flapping flows have these actions, and match fewer bits than ovs-vswitchd would have them match:
+	// it deletes them when it revalidates them, and the next packet is an upcall again.
+	Flapping State = "flapping"
 	// Stale flows have other actions.
 	Stale State = "stale"
 	// Untraced flows could not be compared.
@@ -44,8 +48,12 @@ type Megaflow struct {
 	// Actions are the recorded actions, and Now the replica's, "" if it was not asked.
 	Actions string `json:"actions"`
 	Now     string `json:"now,omitempty"`
-	// Why is the reason why a flow is untraced.
+	// Why is the reason why a flow is untraced or flapping.
 	Why string `json:"why,omitempty"`
+	// Lacking are the fields of which a flapping flow matches too few bits, and Unwildcards the rules
+	// for which ovs-vswitchd looks at them.
+	Lacking     []string   `json:"lacking,omitempty"`
+	Unwildcards []Examiner `json:"unwildcards,omitempty"`
 	// Rules are the northbound rules that the packet meets on the replica, and End the stage
 	// where its pass ends.
 	Rules []string `json:"rules,omitempty"`
@@ -66,6 +74,8 @@ type recorded struct {
 	appctl.Megaflow
 	recirc uint32
 	done   bool
+	asked  bool       // for its pass
+	pass   *pass.Pass // of a flapping flow, and of one that is asked for it
 	result Megaflow
 }
 
@@ -77,12 +87,15 @@ func readMegaflows(ctx context.Context, wd *workdir.Dir) (list []*recorded, lost
 		return nil, 0, err
 	}
 	if !ok {
-		return nil, 0, errors.New("no dpctl/dump-flows was recorded: collect a source that has it")
+		return nil, 0, ErrNoMegaflows
 	}
 	defer file.Close()
 	for megaflow, err := range appctl.Megaflows(file) {
 		if ctx.Err() != nil {
 			return nil, 0, ctx.Err()
+		}
+		if err != nil && !errors.Is(err, appctl.ErrMegaflow) {
+			return nil, 0, err
 		}
 		id, ok := idOf(megaflow.Key)
 		if err != nil || !ok {

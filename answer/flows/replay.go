@@ -22,8 +22,9 @@ import (
 
 // Replayed is the outcome of replaying the recorded datapath flows of nodes.
 type Replayed struct {
-	Flows    []Megaflow `json:"flows"` // stale ones first, then untraced ones, each as recorded
+	Flows    []Megaflow `json:"flows"` // stale ones first, then flapping and untraced ones, each as recorded
 	Current  int        `json:"current"`
+	Flapping int        `json:"flapping"`
 	Stale    int        `json:"stale"`
 	Untraced int        `json:"untraced"`
 	Lost     int        `json:"lost"` // lines that can't be read
@@ -46,17 +47,13 @@ func Replay(ctx context.Context, sources []Source) (*Replayed, error) {
 			return nil, nodeError(s.Name, err)
 		}
 	}
-	rank := func(m Megaflow) int { return slices.Index([]State{Stale, Untraced, Current}, m.State) }
+	rank := func(m Megaflow) int { return slices.Index([]State{Stale, Flapping, Untraced, Current}, m.State) }
 	slices.SortStableFunc(all.Flows, func(a, b Megaflow) int { return cmp.Compare(rank(a), rank(b)) })
 	return all, nil
 }
 
-// replayNode replays the recorded datapath flows of a node.
-func (all *Replayed) replayNode(ctx context.Context, source Source) error {
-	list, lost, err := readMegaflows(ctx, source.Dir)
-	if err != nil {
-		return err
-	}
+// replayList traces recorded flows of a node, and names the rules of those that flap.
+func replayList(ctx context.Context, source Source, list []*recorded, also func(*replay) error) error {
 	opened, err := Open(ctx, source.Name, source.Dir, "")
 	if err != nil {
 		return err
@@ -78,6 +75,18 @@ func (all *Replayed) replayNode(ctx context.Context, source Source) error {
 	if asked.Replaced() != replica {
 		return errors.New("its replica was lost and started again meanwhile: run the command again")
 	}
+	return also(replayed)
+}
+
+// replayNode replays the recorded datapath flows of a node.
+func (all *Replayed) replayNode(ctx context.Context, source Source) error {
+	list, lost, err := readMegaflows(ctx, source.Dir)
+	if err != nil {
+		return err
+	}
+	if err := replayList(ctx, source, list, func(r *replay) error { return r.findExaminers(ctx) }); err != nil {
+		return err
+	}
 	remark, err := datapathMoment(source)
 	if err != nil {
 		return err
@@ -93,6 +102,8 @@ func (all *Replayed) replayNode(ctx context.Context, source Source) error {
 		switch recorded.result.State {
 		case Current:
 			all.Current++
+		case Flapping:
+			all.Flapping++
 		case Stale:
 			all.Stale++
 		case Untraced:
@@ -275,9 +286,13 @@ func (r *replay) compare(recorded *recorded, actions string, pass *pass.Pass) er
 		recorded.result.State, recorded.result.Why = Untraced, "the replica forgot the recirculation before it was resumed: its clock runs, which start stops"
 		return nil
 	}
+	if recorded.asked {
+		recorded.pass = pass.Detached()
+	}
 	recorded.result.State = Stale
 	if r.same(actions, pass) {
 		recorded.result.State = Current
+		r.compareMasks(recorded, pass)
 		flood := odp.Floods(pass.Text)
 		live, here := odp.PairedRecirculations(actions, flood, pass.Flow.String()), odp.PairedRecirculations(pass.ActionsText, flood, pass.Flow.String())
 		for i := range min(len(live), len(here)) {

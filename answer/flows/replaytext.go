@@ -10,7 +10,7 @@ import (
 
 // Print prints each flow of the datapath, with what differs from the recorded one.
 func (r *Replayed) Print(page *show.Page) {
-	page.Printf("%d datapath flows: %d stale, %d untraced, %d current\n", r.Stale+r.Untraced+r.Current, r.Stale, r.Untraced, r.Current)
+	page.Printf("%d datapath flows: %d stale, %d flapping, %d untraced, %d current\n", r.Stale+r.Flapping+r.Untraced+r.Current, r.Stale, r.Flapping, r.Untraced, r.Current)
 	for _, megaflow := range r.Flows {
 		node := ""
 		if megaflow.Node != "" {
@@ -18,8 +18,17 @@ func (r *Replayed) Print(page *show.Page) {
 		}
 		printField(page, string(megaflow.State), fmt.Sprintf("%sfrom %s: %d packets, %d bytes, used %s", node, megaflow.From, megaflow.Packets, megaflow.Bytes, megaflow.Used))
 		printField(page, "", megaflow.Match)
-		if megaflow.State == Current {
+		if megaflow.State == Current || megaflow.State == Flapping {
 			printField(page, "", "-> "+megaflow.Actions)
+		}
+		if megaflow.State == Current {
+			continue
+		}
+		if megaflow.State == Flapping {
+			printField(page, "why", megaflow.Why)
+			for _, examiner := range megaflow.Unwildcards {
+				printField(page, "rule", examiner.String())
+			}
 			continue
 		}
 		printField(page, "recorded", megaflow.Actions)

@@ -1,11 +1,13 @@
 package appctl
 
 import (
-	"bufio"
+	"errors"
 	"io"
 	"iter"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lines"
 )
 
 // Megaflow is a flow of dpctl/dump-flows (lib/dpctl.c and lib/dpif.c, dpif_flow_stats_format).
@@ -15,40 +17,51 @@ type Megaflow struct {
 	Packets uint64
 	Bytes   uint64
 	Used    string // "never", or how long ago: "2.3s"
-	Actions string
+	// Offloaded is "yes", or "partial" where the hardware only marks the packets; "" for a flow that is
+	// not offloaded, and without -m.
+	Offloaded string
+	Layer     string // "ovs", "tc" or "dpdk"; "" without -m
+	Actions   string
 }
 
-// maxMegaflow bounds a line in bytes.
-const maxMegaflow = 1 << 20
-
-// Megaflows yields the flows of dpctl/dump-flows. ok is false for a line that looks like a
-// flow and can't be read. It ends with the first error of reading, which it yields.
+// Megaflows yields the flows of dpctl/dump-flows, and ErrMegaflow for a line that looks like a flow
+// and can't be read. It ends with the first other error, which it yields.
 func Megaflows(r io.Reader) iter.Seq2[Megaflow, error] {
 	return func(yield func(Megaflow, error) bool) {
-		in := bufio.NewScanner(r)
-		in.Buffer(nil, maxMegaflow)
-		for in.Scan() {
-			line := strings.TrimSpace(in.Text())
+		skipped, err := lines.Read(r, func(raw []byte) error {
+			line := strings.TrimSpace(string(raw))
 			if !strings.Contains(line, "recirc_id(") && !strings.Contains(line, "in_port(") {
-				continue // a heading
+				return nil // a heading
 			}
 			megaflow, ok := readMegaflow(line)
 			var err error
 			if !ok {
-				err = errMegaflow
+				err = ErrMegaflow
 			}
 			if !yield(megaflow, err) {
+				return errEnough
+			}
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			return
+		}
+		for range skipped {
+			if !yield(Megaflow{}, ErrMegaflow) {
 				return
 			}
 		}
-		if err := in.Err(); err != nil {
+		if err != nil {
 			yield(Megaflow{}, err)
 		}
 	}
 }
 
-// errMegaflow is the error of a line that looks like a flow and can't be read.
-var errMegaflow = strconv.ErrSyntax
+// ErrMegaflow is the error of a line that looks like a flow and can't be read, or that is too long.
+var ErrMegaflow = errors.New("not a flow of the datapath")
+
+// errEnough ends reading.
+var errEnough = errors.New("enough")
 
 func readMegaflow(line string) (megaflow Megaflow, ok bool) {
 	key, rest, ok := strings.Cut(line, ", packets:")
@@ -74,6 +87,10 @@ func readMegaflow(line string) (megaflow Megaflow, ok bool) {
 			megaflow.Bytes, err = strconv.ParseUint(value, 10, 64)
 		case "used":
 			megaflow.Used = value
+		case "offloaded":
+			megaflow.Offloaded = value
+		case "dp":
+			megaflow.Layer = value
 		}
 		if err != nil {
 			return megaflow, false
