@@ -1,13 +1,13 @@
 package conntrack
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/netip"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lines"
 	"ovs-offline/internal/openflow"
 )
 
@@ -82,21 +82,34 @@ const maxConnections = 4 << 20
 // the number of lines that it could not read.
 func Read(r io.Reader) (t *Table, unread int, err error) {
 	t = &Table{first: map[key]int32{}}
-	scanner := bufio.NewScanner(r)
-	scanner.Buffer(nil, 1<<20)
-	for scanner.Scan() {
-		line := strings.TrimSpace(scanner.Text())
-		if line == "" {
-			continue
-		}
-		connection, ok := ParseConnection(line)
-		if !ok || len(t.connections) == maxConnections {
-			unread++
-			continue
+	tooMany := 0
+	unread, err = Each(r, func(connection *Connection) error {
+		if len(t.connections) == maxConnections {
+			tooMany++
+			return nil
 		}
 		t.add(*connection)
-	}
-	return t, unread, scanner.Err()
+		return nil
+	})
+	return t, unread + tooMany, err
+}
+
+// Each calls use with each connection of the output of dpctl/dump-conntrack, with or without -m and -s.
+// It returns the number of lines that it could not read.
+func Each(r io.Reader, use func(*Connection) error) (unread int, err error) {
+	skipped, err := lines.Read(r, func(raw []byte) error {
+		line := strings.TrimSpace(string(raw))
+		if line == "" {
+			return nil
+		}
+		connection, ok := ParseConnection(line)
+		if !ok {
+			unread++
+			return nil
+		}
+		return use(connection)
+	})
+	return unread + skipped, err
 }
 
 // Len returns the number of connections.

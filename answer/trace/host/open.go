@@ -8,11 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/internal/appctl"
-	"ovs-offline/internal/lines"
 	"ovs-offline/internal/odp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
@@ -176,7 +174,7 @@ func (r *reader) addRows(rows selectRows) error {
 		r.addIdentity(row.Map("external_ids"))
 	}
 	for _, row := range bridges {
-		r.addZones(row.Map("external_ids"))
+		ovn.Zones(r.Zones).AddIDs(row.Map("external_ids"))
 	}
 	r.addAgentNetworks(bridges)
 	if len(r.Zones) == 0 {
@@ -185,20 +183,14 @@ func (r *reader) addRows(rows selectRows) error {
 	return nil
 }
 
-// readZones reads the zones that ovn-controller printed (ct-zone-list): a line for each, with the name
-// and the number.
+// readZones reads the zones that ovn-controller printed (ct-zone-list).
 func (r *reader) readZones() error {
 	recorded, ok, err := workdir.OpenCollected(r.dir.Recorded(workdir.RecordedZones))
 	if err != nil || !ok {
 		return err
 	}
 	defer recorded.Close()
-	_, err = lines.Read(recorded, func(line []byte) error {
-		name, zone, _ := strings.Cut(string(line), " ")
-		r.addZone(name, zone)
-		return nil
-	})
-	return err
+	return ovn.Zones(r.Zones).AddPrinted(recorded)
 }
 
 // addInterface adds what the rows of an interface and of its port of Open vSwitch have.
@@ -241,20 +233,6 @@ func (r *reader) addIdentity(settings ovn.Settings) {
 func (r *reader) addEncap(address netip.Addr) {
 	if !r.HasEncap(address) {
 		r.Encaps = append(r.Encaps, address)
-	}
-}
-
-func (r *reader) addZones(ids map[string]string) {
-	for key, value := range ids {
-		if owner, ok := strings.CutPrefix(key, "ct-zone-"); ok {
-			r.addZone(owner, value)
-		}
-	}
-}
-
-func (r *reader) addZone(owner, number string) {
-	if zone, err := strconv.ParseUint(number, 10, 16); err == nil {
-		r.Zones[uint16(zone)] = owner
 	}
 }
 

@@ -1,0 +1,285 @@
+package slow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/flows"
+	"ovs-offline/answer/history"
+	"ovs-offline/internal/ovn/names"
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/workdir"
+)
+
+// The names of the rules.
+const (
+	flapping   = "flapping-megaflow"
+	exploding  = "megaflow-explosion"
+	offloading = "not-offloaded"
+	filling    = "conntrack-talker"
+	nearLimit  = "conntrack-near-limit"
+	tracked    = "conntrack-of-tunnels"
+	churning   = "row-churn"
+)
+
+// The thresholds of findings.
+const (
+	fullZone     = 1_000     // entries of a talker that has more than half of a zone
+	fullOwnZone  = 10_000    // the same, of the port whose zone it is
+	nearPercent  = 90        // of the limit of connections
+	manyTracked  = 1_000     // entries of tunnels
+	slowPackets  = 10_000    // of flows that are not offloaded
+	slowPercent  = 20        // of all packets
+	manyRemade   = 5         // times that a row was inserted and deleted
+	remadeWithin = time.Hour // for each of these times
+	manyChanges  = 30        // of a row
+	shortPeriods = 10.0      // seconds between its changes
+	// longEnough is how long a row has to change so often: as long as that, a deployment is set up.
+	longEnough = 10 * time.Minute
+)
+
+// Rules returns the rules of a check that need no replica. They share what they read of a node.
+func Rules() []rule.Rule {
+	var shared memory
+	return []rule.Rule{
+		{Name: exploding, Severity: rule.Warning, Slow: true, Node: shared.explosions},
+		{Name: offloading, Severity: rule.Warning, Slow: true, Node: shared.offload},
+		{Name: "conntrack", Severity: rule.Warning, Slow: true, Node: shared.conntrack},
+		{Name: churning, Severity: rule.Warning, Slow: true, Deployment: deploymentChurn, Node: nil},
+	}
+}
+
+// memory keeps what was read of the node that was looked at last.
+type memory struct {
+	mu      sync.Mutex
+	of      *rule.Node
+	survey  *flows.Survey
+	counted *Offload
+	err     error
+	known   map[*rule.Deployment]func() (*names.Names, error)
+}
+
+// datapath reads the flows of the datapath of a node once; nil if none were recorded.
+func (m *memory) datapath(ctx context.Context, n *rule.Node) (*flows.Survey, *Offload, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of != n {
+		m.of = n
+		m.survey, m.counted, m.err = readDatapath(ctx, n)
+		if errors.Is(m.err, flows.ErrNoMegaflows) {
+			m.err = nil
+		}
+	}
+	return m.survey, m.counted, m.err
+}
+
+func each(list []rule.Finding, found func(rule.Finding)) {
+	for _, f := range list {
+		found(f)
+	}
+}
+
+func (m *memory) explosions(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
+	survey, _, err := m.datapath(ctx, n)
+	if err != nil || survey == nil {
+		return err
+	}
+	exploded, err := flows.Explosions(ctx, sourceOf(n), survey)
+	each(explosionFindings(exploded), found)
+	return err
+}
+
+func (m *memory) offload(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
+	_, offload, err := m.datapath(ctx, n)
+	each(offloadFindings(offload), found)
+	return err
+}
+
+func (m *memory) conntrack(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
+	m.mu.Lock()
+	if m.known == nil {
+		m.known = map[*rule.Deployment]func() (*names.Names, error){}
+	}
+	if m.known[n.Deployment] == nil {
+		m.known[n.Deployment] = Names(ctx, n.Deployment)
+	}
+	known := m.known[n.Deployment]
+	m.mu.Unlock()
+	counted, err := readConntrack(ctx, n, known)
+	each(conntrackFindings(counted), found)
+	return err
+}
+
+// deploymentChurn reads the transactions of the databases of a deployment and of its nodes.
+func deploymentChurn(ctx context.Context, d *rule.Deployment, found func(rule.Finding)) error {
+	var sources []history.Source
+	if d.NB != nil {
+		sources = append(sources, history.Source{Title: workdir.NB.Title(), Schema: workdir.NB.Schema(), File: d.NB.Path})
+	}
+	if d.SB != nil {
+		sources = append(sources, history.Source{Title: workdir.SB.Title(), Schema: workdir.SB.Schema(), File: d.SB.Path})
+	}
+	for _, n := range d.Nodes {
+		source, err := history.Of(n.Name, workdir.OVS, n.Dir)
+		if err != nil {
+			return nodeError(n.Name, err)
+		}
+		sources = append(sources, source)
+	}
+	for _, source := range sources {
+		churn, err := readChurn(ctx, source)
+		if err != nil {
+			return err
+		}
+		if churn != nil {
+			each(churnFindings(churn), found)
+		}
+	}
+	return nil
+}
+
+func nodeError(node string, err error) error {
+	if node == "" || err == nil {
+		return err
+	}
+	return fmt.Errorf("node %s: %w", node, err)
+}
+
+func nodes(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
+
+// ruleTexts returns the rules that examiners name.
+func ruleTexts(list []flows.Examiner) (texts []string) {
+	for _, e := range list {
+		texts = append(texts, e.String())
+	}
+	return texts
+}
+
+func flapFindings(n *Node) (list []rule.Finding) {
+	for _, m := range n.Flapping {
+		f := rule.Finding{Rule: flapping, Severity: rule.Warning, Nodes: nodes(n.Node), Weight: int(min(m.Packets, 1<<30)),
+			What:     fmt.Sprintf("The flow of the datapath from %s for %s flaps: %s", m.From, m.Match, m.Why),
+			Evidence: append(ruleTexts(m.Unwildcards), "dpctl/dump-flows: "+m.Text),
+			Follows:  "After each change of the OpenFlow flows, the next packet is an upcall to ovs-vswitchd again.",
+			Next:     []string{"ovs-offline flows --datapath", "ovs-appctl upcall/show", "ovs-appctl coverage/show"},
+			Sources:  []string{"https://github.com/openvswitch/ovs-issues/issues/375", "revalidate_ukey__ in ofproto/ofproto-dpif-upcall.c of Open vSwitch"}}
+		list = append(list, f)
+	}
+	return list
+}
+
+func explosionFindings(found []flows.Explosion) (list []rule.Finding) {
+	for _, e := range found {
+		what := e.String()
+		if len(e.Rules) > 0 {
+			how := "the flows that look at them: "
+			if e.Traced {
+				how = "the reason is "
+			}
+			what += "; " + how + e.Rules[0].String()
+		}
+		list = append(list, rule.Finding{Rule: exploding, Severity: rule.Warning, Nodes: nodes(e.Node), Weight: e.Flows, What: what,
+			Evidence: append(ruleTexts(e.Rules), "mask: "+e.Mask, "dpctl/dump-flows: "+e.Example),
+			Follows:  "Each new value is an upcall to ovs-vswitchd, which may reach its limit of flows.",
+			Next:     []string{"ovs-offline slow", "ovs-appctl upcall/show", "ovs-appctl dpctl/show -s"},
+			Sources:  []string{"lib/classifier.h of Open vSwitch"}})
+	}
+	return list
+}
+
+func offloadFindings(o *Offload) []rule.Finding {
+	if o == nil || o.Flows == 0 {
+		return nil
+	}
+	f := rule.Finding{Rule: offloading, Severity: rule.Warning, Nodes: nodes(o.Node), Follows: "The processor forwards these packets.",
+		Next: []string{"ovs-offline slow", "ovs-appctl dpctl/dump-flows -m type=non-offloaded", "ovs-appctl vlog/set netdev_offload_tc:dbg"}}
+	for _, r := range o.Reasons[:min(5, len(o.Reasons))] {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s, %d packets, for example %s", r.What, phrase.Count(r.Flows, "flow"), r.Packets, r.Example))
+		if r.Source != "" {
+			f.Sources = append(f.Sources, r.Source)
+		}
+	}
+	switch {
+	case o.Enabled && o.Offloaded+o.Partial == 0:
+		f.What = fmt.Sprintf("other_config:hw-offload is true, and none of %s of the datapath is offloaded", phrase.Count(o.Flows, "flow"))
+	case o.Slow >= slowPackets && o.Slow*100 >= o.Packets*slowPercent:
+		f.What = fmt.Sprintf("%s that are not offloaded have %d%% of the packets; most of them for: %s", phrase.Count(o.Not(), "flow"), o.Slow*100/o.Packets, o.Reasons[0].What)
+		f.Weight = int(min(o.Slow, 1<<30))
+	default:
+		return nil
+	}
+	return []rule.Finding{f}
+}
+
+func conntrackFindings(c *Conntrack) (list []rule.Finding) {
+	if c == nil {
+		return nil
+	}
+	add := func(name, what, follows string, weight int, sources ...string) {
+		list = append(list, rule.Finding{Rule: name, Severity: rule.Warning, Nodes: nodes(c.Node), What: what, Follows: follows, Weight: weight,
+			Evidence: []string{fmt.Sprintf("dpctl/dump-conntrack: %d entries", c.Entries)},
+			Next:     []string{"ovs-offline slow", "ovs-appctl dpctl/ct-stats-show"}, Sources: sources})
+	}
+	if c.Limit > 0 && c.Entries*100 >= c.Limit*nearPercent {
+		add(nearLimit, fmt.Sprintf("%d connections are recorded, and the limit is %d (%s)", c.Entries, c.Limit, c.LimitFrom),
+			"New connections are dropped when the limit is reached.", c.Entries, "nf_conntrack-sysctl of Linux", "ovs-vswitchd(8), dpctl/ct-set-maxconns")
+	}
+	for _, z := range c.Zones {
+		t := z.Talker
+		if t == nil || t.Entries*2 <= z.Entries || t.Entries <= fullZone || t.own && t.Entries <= fullOwnZone {
+			continue
+		}
+		add(filling, fmt.Sprintf("%s has %d of the %d connections of conntrack zone %d%s", talkerText(t), t.Entries, z.Entries, z.Zone, ownerText(z.Owner)),
+			"One sender may take the connections that others need.", t.Entries, "ovs-actions(7), ct")
+	}
+	if c.Tunnelled >= manyTracked {
+		add(tracked, fmt.Sprintf("%d connections are packets of the node's own tunnels", c.Tunnelled),
+			"The host tracks packets of tunnels, which costs time and entries for each.", c.Tunnelled, "https://bugs.launchpad.net/bugs/1978806")
+	}
+	return list
+}
+
+func talkerText(t *Talker) string {
+	if t.Name == "" || t.Name == t.Address.String() {
+		return t.Address.String()
+	}
+	return fmt.Sprintf("%s (%s)", t.Name, t.Address)
+}
+
+func ownerText(owner string) string {
+	if owner == "" {
+		return ""
+	}
+	return " of " + owner
+}
+
+func churnFindings(c *Churn) (list []rule.Finding) {
+	for _, r := range c.Rows {
+		what, span, remade := "", r.Last.Sub(r.First), min(r.Inserted, r.Deleted)
+		switch {
+		case r.several || span < longEnough: // several rows have the name
+			continue
+		case remade >= manyRemade && span <= remadeWithin*time.Duration(remade):
+			what = fmt.Sprintf("%s: row %s of %s was inserted %d times and deleted %d times", c.Database, r.Row, r.Table, r.Inserted, r.Deleted)
+		case r.notable >= manyChanges && r.Every > 0 && r.Every <= shortPeriods:
+			what = fmt.Sprintf("%s: row %s of %s changed %d times, every %.1f s: %s", c.Database, r.Row, r.Table, r.Changes, r.Every, strings.Join(r.Columns, ", "))
+		default:
+			continue
+		}
+		list = append(list, rule.Finding{Rule: churning, Severity: rule.Warning, What: what, At: r.Last, Weight: r.Changes,
+			Evidence: []string{fmt.Sprintf("transactions of %s to %s", r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))},
+			Follows:  "Each change is computed by ovn-northd or ovn-controller, and revalidates the flows of the datapath.",
+			Next:     []string{"ovs-offline history --table " + r.Table}, Sources: []string{"ovsdb(7)"}})
+	}
+	return list
+}
