@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/pass"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/workdir"
 )
 
 // Examiner is a flow for which ovs-vswitchd looks at a field of a packet, so that the flows of the
@@ -148,7 +151,7 @@ func execute(packet map[string]string, action string) {
 
 // ask adds a lookup to the question, or finds the answer in the flow that matched.
 func (q *question) ask(n *Node, bridge *Bridge, stage pass.Stage, packet map[string]string) {
-	if !stage.Miss && matchesOn(stage.Flow, q.field) || readsField(stage.Lines, q.field) {
+	if !stage.Miss && matchesOn(stage.Flow, q.field) || readsField(stage.Lines, q.field) || bridge.hashes(stage.Lines, q.field) {
 		flow := matchedIn(stage)
 		flow.Text = stage.Flow
 		if named, err := n.name(bridge, flow); err == nil {
@@ -205,6 +208,55 @@ func readsField(actions []string, field string) bool {
 	return false
 }
 
+// actsOn reports whether an action of a recorded flow reads a field.
+func (b *Bridge) actsOn(flow *record, field string) bool {
+	return readsField([]string{flow.actions}, field) ||
+		strings.Contains(flow.actions, "group:") && b.hashes(slices.Collect(openflow.Split(flow.actions)), field)
+}
+
+// hashes reports whether actions send the packet to a group that chooses its bucket by a hash of a field.
+func (b *Bridge) hashes(actions []string, field string) bool {
+	for _, line := range actions {
+		id, ok := strings.CutPrefix(line, "group:")
+		if ok && slices.Contains(b.hashed()[id], field) {
+			return true
+		}
+	}
+	return false
+}
+
+// groupFields matches the fields of which a group computes a hash.
+var groupFields = regexp.MustCompile(`selection_method=hash\b.*?\bfields\(([^()]*)\)`)
+
+// hashed returns the fields of which the groups of a bridge compute a hash, by the groups' numbers. It reads
+// the dump once; a bridge without a readable dump has none.
+func (b *Bridge) hashed() map[string][]string {
+	if b.groups != nil {
+		return b.groups
+	}
+	b.groups = map[string][]string{}
+	file, err := os.Open(strings.TrimSuffix(b.dump, string(workdir.Flows)+".dump") + string(workdir.Groups) + ".dump")
+	if err != nil {
+		return b.groups
+	}
+	defer file.Close()
+	groups, _ := openflow.Groups(file)
+	for _, group := range groups {
+		found := groupFields.FindStringSubmatch(group.Text)
+		if found == nil {
+			continue
+		}
+		var fields []string
+		for field := range strings.SplitSeq(found[1], ",") {
+			name, _, _ := strings.Cut(strings.TrimSpace(field), "=")
+			name, _ = openflow.FieldName(name)
+			fields = append(fields, name)
+		}
+		b.groups[strconv.Itoa(int(group.ID))] = fields
+	}
+	return b.groups
+}
+
 // answer finds the flows in the dumps that questions are about. It reads each dump once.
 func (n *Node) answer(ctx context.Context, questions []*question) error {
 	for _, bridge := range n.Bridges {
@@ -244,7 +296,7 @@ func (n *Node) answer(ctx context.Context, questions []*question) error {
 func (q *question) consider(n *Node, bridge *Bridge, flow *record) error {
 	matches := matchesOn(flow.Match, q.field)
 	for _, l := range q.lookups {
-		if !matches && (l.table != anyTable || !readsField([]string{flow.actions}, q.field)) {
+		if !matches && (l.table != anyTable || !bridge.actsOn(flow, q.field)) {
 			continue
 		}
 		if !l.isIn(bridge, flow.Table) || flow.Priority <= l.above || !l.reaches(flow, q.field) {

@@ -127,3 +127,60 @@ func TestSurveyCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestExplosionsOfOVNAreNamed plants rules of OVN for which each connection has flows of its own, and names
+// them in the words of OVN: an ACL that lists source ports, and a load balancer that hashes them.
+func TestExplosionsOfOVNAreNamed(t *testing.T) {
+	const connections = 600
+	var ports []string
+	for i := range connections {
+		ports = append(ports, fmt.Sprint(1024+i))
+	}
+	for name, test := range map[string]struct {
+		commands []string
+		dst      string // the address and port that the packets are for
+		rule     string
+	}{
+		"an ACL that lists source ports": {[]string{"--name=listed acl-add blue from-lport 1001 inport==\"vm1\"&&udp.src=={" + strings.Join(ports, ",") + "} allow-stateless"}, "10.0.1.2", "ACL listed"},
+		"a load balancer with a hash": {[]string{"lb-add front 10.0.9.9:80 10.0.1.2:8080,10.0.1.3:8080 udp", "set Load_Balancer front selection_fields=ip_src,ip_dst,tp_src,tp_dst",
+			"ls-lb-add blue front"}, "10.0.9.9", "front"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wd := plantedWith(t, func(live *ovs.Switch) {
+				const atOnce = 30
+				for from := 0; from < connections; from += atOnce {
+					args := []string{"netdev-dummy/receive", "tap-vm1"}
+					for i := from; i < from+atOnce; i++ {
+						args = append(args, fmt.Sprintf("in_port(1),eth(src=02:00:00:00:00:01,dst=02:00:00:00:00:02),eth_type(0x0800),ipv4(src=10.0.1.1,dst=%s,proto=17,tos=0,ttl=64,frag=no),udp(src=%d,dst=80)", test.dst, 1024+i))
+					}
+					live.Appctl(args...)
+				}
+			}, test.commands...)
+			survey, err := ReadSurvey(t.Context(), wd, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, traced := range []bool{false, true} {
+				source := Source{Dir: wd}
+				if traced {
+					source.Dir = fidelity.Started(t, wd.Path()).Workdir
+				}
+				found, err := Explosions(t.Context(), source, survey)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(found) == 0 {
+					t.Fatalf("nothing is found among %d flows", survey.Flows)
+				}
+				for _, e := range found {
+					t.Logf("traced %v %s: %s\n%v\n%s", e.Traced, e.Why, e, e.Rules, e.Example)
+				}
+				e := found[0]
+				expect.Equal(t, e.Fields, []string{"tp_src"}, "the fields")
+				if e.Traced != traced || !slices.ContainsFunc(e.Rules, func(r Examiner) bool { return strings.Contains(r.Flow.For, test.rule) }) {
+					t.Errorf("traced %v, and %q is not named: %v", e.Traced, test.rule, e.Rules)
+				}
+			}
+		})
+	}
+}

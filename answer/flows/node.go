@@ -43,7 +43,8 @@ type Bridge struct {
 	ports  map[string]ofPort // by OpenFlow number
 	alias  map[string]string // the logical ports of interfaces
 
-	conjoined rules.Conjunctions // nil if not read yet
+	conjoined rules.Conjunctions  // nil if not read yet
+	groups    map[string][]string // see hashed; nil if not read yet
 }
 
 // ofPort is a port of a bridge.

@@ -38,6 +38,12 @@ func TestPlantedRulesAreNamed(t *testing.T) {
 // port group web and vm2 in db, after commands of ovn-nbctl.
 func planted(t *testing.T, commands ...string) *workdir.Dir {
 	t.Helper()
+	return plantedWith(t, func(*ovs.Switch) {}, commands...)
+}
+
+// plantedWith works like planted, and sends packets before the node is recorded.
+func plantedWith(t *testing.T, send func(*ovs.Switch), commands ...string) *workdir.Dir {
+	t.Helper()
 	ovs.Need(t, "ovn-controller", "ovn-northd", "ovn-nbctl", "ovs-vswitchd", "ovsdb-tool", "ovs-ofctl")
 	central := ovs.StartCentral(t)
 	central.Northd()
@@ -58,6 +64,7 @@ func planted(t *testing.T, commands ...string) *workdir.Dir {
 	}
 	central.Nbctl("--wait=hv", "sync")
 	central.Nbctl("--wait=hv", "sync")
+	send(s)
 	wd, err := workdir.Find(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +75,10 @@ func planted(t *testing.T, commands ...string) *workdir.Dir {
 	for dump, command := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups", workdir.Meters: "dump-meters", workdir.TLV: "dump-tlv-map"} {
 		files.Write(t, wd.DumpFile("br-int", dump), s.Ofctl("-O", "OpenFlow15", command, "br-int"))
 	}
+	files.Write(t, wd.BridgeRecorded("br-int", workdir.RecordedShow), s.Ofctl("show", "br-int"))
+	files.Write(t, wd.BridgeRecorded("br-int", workdir.RecordedFeatures), s.Appctl("dpif/show-dp-features", "br-int"))
+	files.Write(t, wd.Recorded(workdir.RecordedDpifShow), s.Appctl("dpif/show"))
+	files.Write(t, wd.Recorded(workdir.RecordedDatapathFlows), s.Appctl("dpctl/dump-flows", "-m"))
 	return wd
 }
 
