@@ -63,7 +63,7 @@ func (o *slowOptions) run(ctx context.Context, selected *set.Set, _ []string) er
 		return err
 	}
 	progress := o.progress()
-	found, err := slow.Examine(ctx, rule.Of(deployments), sources, func(what string) { progress.print("examining %s", what) })
+	found, err := slow.Examine(ctx, rule.Of(deployments, rule.Programs{Runtime: o.runtime, Version: version}), sources, func(what string) { progress.print("examining %s", what) })
 	progress.end()
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func (r *run) look(ctx context.Context, c *rule.Case, one *rule.Rule) error {
 	}
 	for _, d := range c.Deployments {
 		if one.Deployment != nil {
-			r.note(one, "", one.Deployment(ctx, d, r.taking(one)))
+			r.note(one, "", one.Deployment(ctx, d, r.taking(one, zoneOf(c, d)...)))
 		}
 		for _, n := range d.Nodes {
 			if one.Node != nil {
@@ -101,6 +101,17 @@ func (r *run) look(ctx context.Context, c *rule.Case, one *rule.Rule) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// zoneOf returns the names of the nodes of a deployment where there are several: with OVN interconnect,
+// each zone is one.
+func zoneOf(c *rule.Case, d *rule.Deployment) (names []string) {
+	if len(c.Deployments) > 1 {
+		for _, n := range d.Nodes {
+			names = append(names, n.Name)
+		}
+	}
+	return names
 }
 
 // taking returns the function that takes the findings of a rule on nodes.

@@ -5,6 +5,7 @@ import (
 
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
@@ -29,6 +30,8 @@ type Deployment struct {
 	Nodes []*Node
 
 	southbound func() (*southbound, error)
+	northbound func() (*Northbound, error)
+	words      func() *rules.Rules
 }
 
 // Programs says which programs of OVN rules run.
@@ -55,7 +58,9 @@ type Node struct {
 func Of(deployments []*ovn.Deployment, programs Programs) *Case {
 	c := &Case{}
 	for _, opened := range deployments {
-		d := &Deployment{Deployment: opened, southbound: sync.OnceValues(func() (*southbound, error) { return readSouthbound(opened.SB) })}
+		d := &Deployment{Deployment: opened, southbound: sync.OnceValues(func() (*southbound, error) { return readSouthbound(opened.SB) }),
+			northbound: sync.OnceValues(func() (*Northbound, error) { return readNorthbound(opened.NB) }),
+			words:      sync.OnceValue(func() *rules.Rules { return rules.New(opened.NB, opened.SB) })}
 		for _, n := range opened.Nodes {
 			d.Nodes = append(d.Nodes, &Node{Node: n, Deployment: d, Programs: programs, Manifest: sync.OnceValues(n.Dir.Manifest),
 				Bridges:  sync.OnceValues(func() ([]*node.Bridge, error) { return node.Bridges(n.OVS) }),

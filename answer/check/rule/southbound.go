@@ -2,6 +2,8 @@ package rule
 
 import (
 	"cmp"
+	"maps"
+	"strings"
 
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
@@ -14,7 +16,21 @@ type Chassis struct {
 	Name     string // the system-id
 	Hostname string
 	Encaps   []Encap
+	Config   map[string]string // the settings of its ovn-controller
 }
+
+// Networks returns the physical networks that the chassis reaches.
+func (c Chassis) Networks() (names []string) {
+	for mapping := range strings.SplitSeq(c.Config["ovn-bridge-mappings"], ",") {
+		if name, _, ok := strings.Cut(strings.TrimSpace(mapping), ":"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Remote reports whether the chassis is of another zone.
+func (c Chassis) Remote() bool { return c.Config["is-remote"] == "true" }
 
 // Title returns the name of the chassis that a user knows.
 func (c Chassis) Title() string { return cmp.Or(c.Hostname, c.Name) }
@@ -29,6 +45,7 @@ type Binding struct {
 	Type     string
 	Datapath string // UUIDs of rows
 	Chassis  string // "" for none
+	Key      int    // the tunnel key
 	Down     bool   // up is false; a row of OVN before 20.12 has no such column
 	Options  map[string]string
 	IDs      map[string]string
@@ -96,14 +113,15 @@ func readSouthbound(sb *file.Index) (*southbound, error) {
 		return nil, err
 	}
 	err = sb.Each("Chassis", func(row ovsdb.Row) {
-		c := Chassis{UUID: row.UUID, Name: row.String("name"), Hostname: row.String("hostname")}
+		c := Chassis{UUID: row.UUID, Name: row.String("name"), Hostname: row.String("hostname"), Config: row.Map("external_ids")}
+		maps.Copy(c.Config, row.Map("other_config")) // before OVN 20.06, all was in external_ids
 		for _, uuid := range row.UUIDs("encaps") {
 			if encap, ok := encaps[uuid]; ok {
 				c.Encaps = append(c.Encaps, encap)
 			}
 		}
 		read.chassis = append(read.chassis, c)
-	}, "name", "hostname", "encaps")
+	}, "name", "hostname", "encaps", "external_ids", "other_config")
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +133,11 @@ func readSouthbound(sb *file.Index) (*southbound, error) {
 		for _, uuid := range row.UUIDs("datapath") {
 			b.Datapath = uuid
 		}
+		b.Key, _ = row.Int("tunnel_key")
 		for _, up := range row.Bools("up") {
 			b.Down = !up
 		}
 		read.bindings[b.Port] = b
-	}, "logical_port", "type", "chassis", "datapath", "up", "options", "external_ids")
+	}, "logical_port", "type", "chassis", "datapath", "tunnel_key", "up", "options", "external_ids")
 	return read, err
 }

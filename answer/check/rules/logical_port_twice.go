@@ -30,7 +30,7 @@ func logicalPortTwice() rule.Rule {
 			}
 			for id, names := range of {
 				if len(names) > 1 {
-					found(rule.Finding{What: fmt.Sprintf("%s of this node are of one logical port: %s (%s)", phrase.Count(len(names), "interface"), titleOf(bindings, id), phrase.FirstNames(names)),
+					found(rule.Finding{What: fmt.Sprintf("%s of this node are of one logical port: %s (%s)", phrase.Count(len(names), "interface"), portTitle(bindings, id), phrase.FirstNames(names)),
 						Evidence: []string{"Interface in conf.db: external_ids:iface-id=" + id},
 						Next:     []string{"on the node: ovs-vsctl --columns=name,ofport,external_ids find Interface external_ids:iface-id=" + id}})
 				}
@@ -40,8 +40,8 @@ func logicalPortTwice() rule.Rule {
 	}
 }
 
-// titleOf returns the name of a logical port that a user knows, also of one that is not bound.
-func titleOf(bindings map[string]rule.Binding, port string) string {
+// portTitle returns the name of a logical port that a user knows, also of one that is not bound.
+func portTitle(bindings map[string]rule.Binding, port string) string {
 	if b, ok := bindings[port]; ok {
 		return b.Title()
 	}

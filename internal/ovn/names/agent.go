@@ -60,7 +60,7 @@ func (l *loader) addAttached(node, id string, same []attachment, addresses map[i
 	endpoint := Endpoint{Kind: Port, Name: id, LogicalPort: id, Chassis: node, Node: node}
 	var ls *logicalSwitch
 	for _, attachment := range same {
-		endpoint.MAC = cmp.Or(endpoint.MAC, macOf(attachment.ids["attached-mac"]))
+		endpoint.MAC = cmp.Or(endpoint.MAC, ovn.MAC(attachment.ids["attached-mac"]))
 		endpoint.keys = append(endpoint.keys, attachment.name, attachment.ids["vm-uuid"], attachment.ids["vm-id"])
 		if attachment.network != nil { // it is on the integration bridge
 			endpoint.IPs, ls = addresses[attachment.number], attachment.network
@@ -161,7 +161,7 @@ func spoofing(dump string) map[int][]netip.Addr {
 				address = cmp.Or(address, value)
 			}
 		}
-		if ip, ok := parseAddress(address); ok && number > 0 {
+		if ip, ok := ovn.ParseAddress(address); ok && number > 0 {
 			found[number] = append(found[number], ip)
 		}
 	}

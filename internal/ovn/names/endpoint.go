@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
+
+	"ovs-offline/internal/ovn"
 )
 
 // Kind is the kind of an endpoint, such as a pod or a router's port.
@@ -106,7 +107,7 @@ func (e Endpoint) String() string {
 // onlyAddress returns the endpoint with a single address if name is one of its addresses: the
 // user asked about that one.
 func (e Endpoint) onlyAddress(name string) Endpoint {
-	if ip, _, ok := parseVIP(name); ok && slices.Contains(e.IPs, ip) {
+	if ip, _, ok := ovn.ParseVIP(name); ok && slices.Contains(e.IPs, ip) {
 		e.IPs = []netip.Addr{ip}
 	}
 	return e
@@ -128,25 +129,4 @@ func familyOf(ip netip.Addr) int {
 		return 4
 	}
 	return 6
-}
-
-// parseAddress reads an address without a zone; an IPv4 address in IPv6 notation counts as
-// IPv4.
-func parseAddress(text string) (netip.Addr, bool) {
-	ip, err := netip.ParseAddr(text)
-	return ip.Unmap(), err == nil && ip.Zone() == ""
-}
-
-// parseVIP reads ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT; port is 0 for none.
-func parseVIP(text string) (ip netip.Addr, port uint16, ok bool) {
-	if ip, ok := parseAddress(strings.Trim(text, "[]")); ok {
-		return ip, 0, true
-	}
-	at := strings.LastIndexByte(text, ':')
-	if at < 0 {
-		return ip, 0, false
-	}
-	number, err := strconv.ParseUint(text[at+1:], 10, 16)
-	ip, ok = parseAddress(strings.Trim(text[:at], "[]"))
-	return ip, uint16(number), ok && err == nil
 }

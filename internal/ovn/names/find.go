@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/fault"
+	"ovs-offline/internal/ovn"
 )
 
 // Filter narrows what a name may be; its zero value narrows nothing.
@@ -65,7 +66,7 @@ func (e *UnknownError) Error() string {
 	if number, err := strconv.ParseUint(e.Port, 10, 16); e.Port != "" && (err != nil || number == 0) {
 		return fmt.Sprintf("%s: %q is not a port: a port is a number from 1 to 65535", text, e.Port)
 	}
-	if _, ok := parseAddress(strings.Trim(address, "[]")); ok {
+	if _, ok := ovn.ParseAddress(strings.Trim(address, "[]")); ok {
 		return text + "; an address outside of the logical networks is external/" + e.Name
 	}
 	if e.Port != "" {
@@ -102,7 +103,7 @@ func (e *ProtocolError) Class() fault.Class { return fault.Usage }
 // address has that address alone. The error is an *AmbiguousError, an *UnknownError or a *ProtocolError.
 func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 	if text, ok := strings.CutPrefix(name, "external/"); ok {
-		ip, ok := parseAddress(text)
+		ip, ok := ovn.ParseAddress(text)
 		if !ok {
 			return Endpoint{}, &UnknownError{Name: name}
 		}
@@ -138,8 +139,8 @@ func (n *Names) notFound(name string, filter Filter) error {
 	if len(protocols) == 0 {
 		unknown := &UnknownError{Name: name}
 		before, port, cut := cutLast(name)
-		_, isAddress := parseAddress(strings.Trim(before, "[]"))
-		switch _, whole := parseAddress(strings.Trim(name, "[]")); {
+		_, isAddress := ovn.ParseAddress(strings.Trim(before, "[]"))
+		switch _, whole := ovn.ParseAddress(strings.Trim(name, "[]")); {
 		case cut && !whole && (isAddress || len(n.matching(before, Filter{Network: filter.Network})) > 0):
 			unknown.Port = port
 		case cut && !whole && port != "" && strings.Trim(port, "0123456789") == "":
@@ -147,7 +148,7 @@ func (n *Names) notFound(name string, filter Filter) error {
 		default:
 			unknown.Nearest = n.nearest(name)
 		}
-		if ip, _, ok := parseVIP(name); ok {
+		if ip, _, ok := ovn.ParseVIP(name); ok {
 			unknown.Inside = n.networkAround(ip)
 		}
 		return unknown
@@ -221,7 +222,7 @@ func (f Filter) inZone(found []Endpoint) []Endpoint {
 func (n *Names) candidates(name string) []Endpoint {
 	key := strings.ToLower(name)
 	key = strings.TrimPrefix(key, "pod/")
-	if ip, port, ok := parseVIP(key); ok && port == 0 {
+	if ip, port, ok := ovn.ParseVIP(key); ok && port == 0 {
 		key = ip.String()
 	}
 	var found []Endpoint

@@ -119,7 +119,7 @@ func (l *loader) addBinding(row ovsdb.Row) {
 func (l *loader) readRouters(deployment *ovn.Deployment) error {
 	ports := map[string]*routerPort{}
 	if err := deployment.NB.Each("Logical_Router_Port", func(row ovsdb.Row) {
-		port := &routerPort{name: row.String("name"), mac: macOf(row.String("mac")), networks: prefixesOf(row.Strings("networks")), peer: row.String("peer")}
+		port := &routerPort{name: row.String("name"), mac: ovn.MAC(row.String("mac")), networks: ovn.Networks(row.Strings("networks")), peer: row.String("peer")}
 		ports[row.UUID], l.routers[port.name] = port, port
 	}, "name", "mac", "networks", "peer"); err != nil {
 		return err
@@ -156,17 +156,17 @@ func (l *loader) readRouters(deployment *ovn.Deployment) error {
 func readTranslations(deployment *ovn.Deployment) (map[string]nat, map[string]hop, error) {
 	nats, hops := map[string]nat{}, map[string]hop{}
 	if err := deployment.NB.Each("NAT", func(row ovsdb.Row) {
-		if ip, ok := parseAddress(row.String("external_ip")); ok {
+		if ip, ok := ovn.ParseAddress(row.String("external_ip")); ok {
 			conditional := row.String("match") != "" || len(row.UUIDs("allowed_ext_ips"))+len(row.UUIDs("exempted_ext_ips")) > 0
 			logical := row.String("logical_ip")
-			nats[row.UUID] = nat{row.String("type"), ip, logical, prefixOf(logical), macOf(row.String("external_mac")), row.String("logical_port"), conditional}
+			nats[row.UUID] = nat{row.String("type"), ip, logical, ovn.Prefix(logical), ovn.MAC(row.String("external_mac")), row.String("logical_port"), conditional}
 		}
 	}, "external_ip", "type", "logical_ip", "external_mac", "logical_port", "match", "allowed_ext_ips", "exempted_ext_ips"); err != nil {
 		return nil, nil, err
 	}
 	return nats, hops, deployment.NB.Each("Logical_Router_Static_Route", func(row ovsdb.Row) {
 		prefix, err := netip.ParsePrefix(row.String("ip_prefix"))
-		next, ok := parseAddress(row.String("nexthop"))
+		next, ok := ovn.ParseAddress(row.String("nexthop"))
 		if err == nil && ok && row.String("policy") != "src-ip" {
 			hops[row.UUID] = hop{prefix, next}
 		}
@@ -193,7 +193,7 @@ func (l *loader) readSwitches(deployment *ovn.Deployment) error {
 			ls.given = ovn.UserDefinedNetwork(network)
 		}
 		config := row.Map("other_config")
-		ls.subnets = prefixesOf([]string{config["subnet"], config["ipv6_prefix"]})
+		ls.subnets = ovn.Networks([]string{config["subnet"], config["ipv6_prefix"]})
 		for _, id := range row.UUIDs("ports") {
 			l.switches[id] = ls
 		}
@@ -249,22 +249,10 @@ func (s *logicalSwitch) admit(row ovsdb.Row) {
 		s.open = true
 	}
 	for _, text := range security {
-		prefixes := allowedBy(text)
+		prefixes := ovn.AllowedBy(text)
 		s.open = s.open || len(prefixes) == 0
 		s.allowed = append(s.allowed, prefixes...)
 	}
-}
-
-// allowedBy returns the IP addresses that an element of a port's port_security allows; without
-// any, it allows all.
-func allowedBy(element string) []netip.Prefix {
-	var found []netip.Prefix
-	for word := range strings.FieldsSeq(element) {
-		if prefix := prefixOf(word); prefix.IsValid() {
-			found = append(found, prefix)
-		}
-	}
-	return found
 }
 
 // managementPort begins the names of the ports by which ovn-kubernetes connects nodes.
@@ -280,7 +268,7 @@ func (l *loader) addPort(row ovsdb.Row, name string, addresses []string, parent 
 		endpoint.dhcp = refs[0]
 	}
 	for _, text := range addresses {
-		mac, ips := parseAddresses(text)
+		mac, ips := ovn.ParseAddresses(text)
 		if len(ips) > 0 && len(endpoint.IPs) == 0 { // the first element with IP addresses has the MAC; the port may use the other elements as well
 			endpoint.MAC = mac
 		}
@@ -390,7 +378,7 @@ func (l *loader) readDNS(deployment *ovn.Deployment) error {
 	return deployment.NB.Each("DNS", func(row ovsdb.Row) {
 		for name, addresses := range row.Map("records") {
 			for text := range strings.FieldsSeq(addresses) {
-				ip, ok := parseAddress(text)
+				ip, ok := ovn.ParseAddress(text)
 				if !ok {
 					continue
 				}
@@ -402,51 +390,4 @@ func (l *loader) readDNS(deployment *ovn.Deployment) error {
 			}
 		}
 	}, "records")
-}
-
-// macOf returns a MAC address in the notation of Open vSwitch, "" for another text.
-func macOf(text string) string {
-	if text = strings.ToLower(text); isMAC.MatchString(text) {
-		return text
-	}
-	return ""
-}
-
-var isMAC = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
-
-// parseAddresses reads an element of a port's addresses: a MAC address, and IP addresses.
-func parseAddresses(text string) (mac string, ips []netip.Addr) {
-	for word := range strings.FieldsSeq(text) {
-		if m := macOf(word); m != "" {
-			mac = cmp.Or(mac, m)
-			continue
-		}
-		address, _, _ := strings.Cut(word, "/")
-		if ip, ok := parseAddress(address); ok {
-			ips = append(ips, ip)
-		}
-	}
-	return mac, ips
-}
-
-// prefixOf reads a prefix, or an address as the prefix of it alone; another text is the zero Prefix.
-func prefixOf(text string) netip.Prefix {
-	if ip, ok := parseAddress(text); ok {
-		return netip.PrefixFrom(ip, ip.BitLen())
-	}
-	prefix, err := netip.ParsePrefix(text)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return prefix.Masked()
-}
-
-func prefixesOf(texts []string) []netip.Prefix {
-	var found []netip.Prefix
-	for _, text := range texts {
-		if prefix, err := netip.ParsePrefix(text); err == nil {
-			found = append(found, prefix)
-		}
-	}
-	return found
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )
 
@@ -237,8 +238,8 @@ func (z *zone) readMACBindings() []macBinding {
 	var found []macBinding
 	// Without them, an answer assumes more. So an error costs no more than that.
 	_ = z.sb.Each("MAC_Binding", func(row ovsdb.Row) {
-		if ip, ok := parseAddress(row.String("ip")); ok && macOf(row.String("mac")) != "" {
-			found = append(found, macBinding{row.String("logical_port"), ip, macOf(row.String("mac"))})
+		if ip, ok := ovn.ParseAddress(row.String("ip")); ok && ovn.MAC(row.String("mac")) != "" {
+			found = append(found, macBinding{row.String("logical_port"), ip, ovn.MAC(row.String("mac"))})
 		}
 	}, "logical_port", "ip", "mac")
 	return found

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/fault"
+	"ovs-offline/internal/ovn"
 )
 
 // Question describes the packet to send from one endpoint to another.
@@ -289,14 +290,14 @@ func gatewayOf(options map[string]string, dst netip.Addr) (router netip.Addr, ok
 		if len(pair) < 2 || err != nil || !prefix.Contains(dst) || prefix.Bits() <= best {
 			continue
 		}
-		if next, valid := parseAddress(pair[1]); valid {
+		if next, valid := ovn.ParseAddress(pair[1]); valid {
 			router, ok, best = next, true, prefix.Bits()
 		}
 	}
 	if len(words) > 0 || ok {
 		return router, ok
 	}
-	router, ok = parseAddress(options["router"])
+	router, ok = ovn.ParseAddress(options["router"])
 	return router, ok && familyOf(router) == familyOf(dst)
 }
 

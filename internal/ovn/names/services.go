@@ -18,7 +18,7 @@ func (l *loader) readServices(deployment *ovn.Deployment) error {
 	if err := deployment.NB.Each("Load_Balancer", func(row ovsdb.Row) {
 		vips := row.Map("vips")
 		for _, vip := range slices.Sorted(maps.Keys(vips)) {
-			ip, port, ok := parseVIP(vip)
+			ip, port, ok := ovn.ParseVIP(vip)
 			if !ok {
 				continue // the name of a template variable
 			}
@@ -111,7 +111,7 @@ const apiService = "svc/default/kubernetes"
 // IPv6 address that Kubernetes gave to the service. A user who means another address, such as that of a
 // load balancer outside, types the address.
 func (n *Names) joinAddresses(found []Endpoint, name string) []Endpoint {
-	if _, _, isAddress := parseVIP(name); isAddress {
+	if _, _, isAddress := ovn.ParseVIP(name); isAddress {
 		return found
 	}
 	var all []Endpoint

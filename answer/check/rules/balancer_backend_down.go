@@ -1,0 +1,63 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/phrase"
+)
+
+// balancerBackendDown finds VIPs with a health check that a backend, or all of them, do not answer. A
+// backend that was not asked yet has no status.
+func balancerBackendDown() rule.Rule {
+	return rule.Rule{
+		Name: "balancer-backend-down", Severity: rule.Warning,
+		Follows: "the other backends get the connections of this one",
+		Sources: []string{"ovn-sb(5), Service_Monitor, status", "ovn-nb(5), Load_Balancer_Health_Check"},
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+			type monitor struct {
+				ip, protocol string
+				port         int
+			}
+			status := map[monitor]string{}
+			if err := d.SB.Each("Service_Monitor", func(row ovsdb.Row) {
+				port, _ := row.Int("port")
+				ip, _ := ovn.ParseAddress(row.String("ip"))
+				status[monitor{ip.String(), row.String("protocol"), port}] = row.String("status")
+			}, "ip", "protocol", "port", "status"); err != nil {
+				return err
+			}
+			checks, err := healthChecks(d, n)
+			if err != nil {
+				return err
+			}
+			inUse := used(n)
+			for _, c := range checks {
+				if !inUse[c.balancer.UUID] {
+					continue
+				}
+				var down []string
+				backends := backendsOf(c.balancer.VIPs[c.vip])
+				for _, backend := range backends {
+					ip, port, _ := ovn.ParseVIP(backend)
+					if s := status[monitor{ip.String(), c.balancer.Protocol, int(port)}]; s == "offline" || s == "error" {
+						down = append(down, backend)
+					}
+				}
+				if len(down) == 0 {
+					continue
+				}
+				f := rule.Finding{What: fmt.Sprintf("%s: %d of %s down: %s", titleOf(d, c.balancer, c.vip), len(down), phrase.Count(len(backends), "backend"), phrase.FirstNames(down)),
+					Evidence: []string{"Service_Monitor in the southbound database: status of " + strings.Join(down, ", ")}, Next: []string{"ovs-offline history sb --table Service_Monitor"}}
+				if len(down) == len(backends) {
+					f.Severity, f.Follows = rule.Error, "nothing serves the VIP"
+				}
+				found(f)
+			}
+			return nil
+		}),
+	}
+}

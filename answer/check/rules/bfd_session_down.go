@@ -1,0 +1,27 @@
+package rules
+
+import (
+	"fmt"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/ovsdb"
+)
+
+// bfdSessionDown finds BFD sessions of routers that are down. ovn-northd leaves out the routes and policies
+// of such a session.
+func bfdSessionDown() rule.Rule {
+	return rule.Rule{
+		Name: "bfd-session-down", Severity: rule.Error,
+		Follows: "the routes with this session are not used",
+		Sources: []string{"ovn-nb(5), BFD, status"},
+		Deployment: ofNorthbound(func(d *rule.Deployment, _ *rule.Northbound, found func(rule.Finding)) error {
+			return d.NB.Each("BFD", func(row ovsdb.Row) {
+				if row.String("status") != "down" {
+					return
+				}
+				found(rule.Finding{What: fmt.Sprintf("the BFD session of router port %s with %s is down", row.String("logical_port"), row.String("dst_ip")),
+					Evidence: []string{inNB("BFD", row.UUID, "status")}, Next: []string{historyOf(row.UUID), "ovs-offline history sb --table BFD"}})
+			}, "status", "logical_port", "dst_ip")
+		}),
+	}
+}

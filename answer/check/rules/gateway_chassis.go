@@ -1,0 +1,50 @@
+package rules
+
+import (
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/ovsdb"
+)
+
+// gatewayRow is a row that gives a router port a chassis: of Gateway_Chassis, or of HA_Chassis.
+type gatewayRow struct {
+	table, uuid, name, chassis string
+	port                       *rule.RouterPort
+}
+
+// gatewayRows returns the chassis that the northbound database gives to the gateway ports of routers.
+func gatewayRows(d *rule.Deployment, n *rule.Northbound) ([]gatewayRow, error) {
+	rows := map[string]gatewayRow{}
+	for _, table := range []string{"Gateway_Chassis", "HA_Chassis"} {
+		if err := d.NB.Each(table, func(row ovsdb.Row) {
+			rows[row.UUID] = gatewayRow{table, row.UUID, row.String("name"), row.String("chassis_name"), nil}
+		}, "name", "chassis_name"); err != nil {
+			return nil, err
+		}
+	}
+	groups := map[string][]string{}
+	if err := d.NB.Each("HA_Chassis_Group", func(row ovsdb.Row) { groups[row.UUID] = row.UUIDs("ha_chassis") }, "ha_chassis"); err != nil {
+		return nil, err
+	}
+	var all []gatewayRow
+	for _, r := range n.Routers {
+		for _, p := range r.Ports {
+			for _, uuid := range append(groups[p.Group], p.Chassis...) {
+				if row, ok := rows[uuid]; ok {
+					row.port = p
+					all = append(all, row)
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// gatewayChassis returns the chassis that gateway ports are for, by the names of the ports.
+func gatewayChassis(d *rule.Deployment, n *rule.Northbound) (map[string][]string, error) {
+	rows, err := gatewayRows(d, n)
+	chassis := map[string][]string{}
+	for _, row := range rows {
+		chassis[row.port.Name] = append(chassis[row.port.Name], row.chassis)
+	}
+	return chassis, err
+}

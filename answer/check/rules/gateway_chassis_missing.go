@@ -1,0 +1,46 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"ovs-offline/answer/check/rule"
+)
+
+// gatewayChassisMissing finds gateway ports and gateway routers that name a chassis that the southbound
+// database does not have.
+func gatewayChassisMissing() rule.Rule {
+	return rule.Rule{
+		Name: "gateway-chassis-missing", Severity: rule.Warning,
+		Follows: "it can't take over the gateway",
+		Sources: []string{"ovn-nb(5), Gateway_Chassis and HA_Chassis, chassis_name", "ovn-nb(5), Logical_Router, options:chassis"},
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+			chassis, err := d.Chassis()
+			if err != nil || d.SB == nil {
+				return err
+			}
+			exists := func(name string) bool {
+				return slices.ContainsFunc(chassis, func(c rule.Chassis) bool { return c.Name == name })
+			}
+			rows, err := gatewayRows(d, n)
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				if exists(row.chassis) {
+					continue
+				}
+				found(rule.Finding{What: fmt.Sprintf("gateway port %s of %s names chassis %s, which does not exist", row.port.Name, d.Title("Logical_Router", row.port.Router.UUID), row.chassis),
+					Evidence: []string{inNB(row.table, row.uuid, "chassis_name"), "Chassis in the southbound database: name"}, Next: []string{historyOf(row.uuid), "ovs-offline history sb --table Chassis"}})
+			}
+			for _, r := range n.Routers {
+				if name := r.Chassis(); name != "" && !exists(name) {
+					found(rule.Finding{Severity: rule.Error, What: fmt.Sprintf("gateway %s is for chassis %s, which does not exist", d.Title("Logical_Router", r.UUID), name),
+						Follows: "the router is nowhere, and nothing passes it", Evidence: []string{inNB("Logical_Router", r.Name, "options:chassis"), "Chassis in the southbound database: name"},
+						Next: []string{historyOf(r.UUID), "ovs-offline history sb --table Chassis"}})
+				}
+			}
+			return nil
+		}),
+	}
+}

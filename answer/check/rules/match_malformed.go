@@ -1,0 +1,32 @@
+package rules
+
+import (
+	"fmt"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/ovn/match"
+	"ovs-offline/internal/phrase"
+)
+
+// matchMalformed finds ACLs, QoS rules, policy routes and NAT rules with a match that ovn-controller can't
+// read. ovn-northd writes it into logical flows as it is, and ovn-controller leaves these out.
+func matchMalformed() rule.Rule {
+	return rule.Rule{
+		Name: "match-malformed", Severity: rule.Error,
+		Follows: "it applies to no packet",
+		Sources: []string{"ovn-sb(5), Logical_Flow, match", "controller/lflow.c of OVN: error parsing match"},
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+			all, err := matches(d, n)
+			if err != nil {
+				return err
+			}
+			for _, m := range all {
+				if why := match.Problem(m.match); why != "" {
+					found(rule.Finding{What: fmt.Sprintf("%s: its match can't be read: %s, in %s", d.Title(m.table, m.row.UUID), why, phrase.Shorten(m.match, 200)),
+						Evidence: []string{inNB(m.table, m.row.UUID, "match")}, Next: []string{historyOf(m.row.UUID), listOf(m.table, m.row.UUID)}})
+				}
+			}
+			return nil
+		}),
+	}
+}

@@ -1,0 +1,58 @@
+package rules
+
+import (
+	"fmt"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/ovn/match"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+)
+
+// matchRefersToNothing finds ACLs, QoS rules, policy routes and NAT rules with a match that refers to an
+// address set or to a port group that does not exist. For a port group G, ovn-northd makes the address
+// sets G_ip4 and G_ip6.
+func matchRefersToNothing() rule.Rule {
+	return rule.Rule{
+		Name: "match-refers-to-nothing", Severity: rule.Error,
+		Follows: "ovn-controller leaves its logical flows out: it applies to no packet",
+		Sources: []string{"ovn-sb(5), Logical_Flow, match", "ovn-nb(5), ACL, match"},
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+			all, err := matches(d, n)
+			if err != nil {
+				return err
+			}
+			sets, groups := map[string]bool{}, map[string]bool{}
+			for _, db := range []*file.Index{d.NB, d.SB} {
+				if err := db.Each("Address_Set", func(row ovsdb.Row) { sets[row.String("name")] = true }, "name"); err != nil {
+					return err
+				}
+			}
+			if err := d.NB.Each("Port_Group", func(row ovsdb.Row) {
+				name := row.String("name")
+				groups[name], sets[name+"_ip4"], sets[name+"_ip6"] = true, true, true
+			}, "name"); err != nil {
+				return err
+			}
+			for _, m := range all {
+				missing := ""
+				inSets, inGroups := match.References(m.match)
+				for _, name := range inGroups {
+					if !groups[name] {
+						missing = "port group " + name
+					}
+				}
+				for _, name := range inSets {
+					if !sets[name] {
+						missing = "address set " + name
+					}
+				}
+				if missing != "" {
+					found(rule.Finding{What: fmt.Sprintf("%s refers to %s, which does not exist", d.Title(m.table, m.row.UUID), missing),
+						Evidence: []string{inNB(m.table, m.row.UUID, "match: "+m.match)}, Next: []string{historyOf(m.row.UUID), listOf(m.table, m.row.UUID)}})
+				}
+			}
+			return nil
+		}),
+	}
+}

@@ -1,0 +1,48 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/check/rule"
+)
+
+// requestedChassisMissing finds ports that only a chassis may claim that does not exist: a port names
+// another chassis, or the host has another name there, as with and without its domain. Bound ports do
+// not count, and nor do those of machines that have no ovn-controller.
+func requestedChassisMissing() rule.Rule {
+	return rule.Rule{
+		Name: "requested-chassis-missing", Severity: rule.Error,
+		Follows: "no node claims the port",
+		Sources: []string{"ovn-nb(5), Logical_Switch_Port, options:requested-chassis"},
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+			chassis, err := d.Chassis()
+			if err != nil || len(chassis) == 0 {
+				return err
+			}
+			bindings, err := d.Bindings()
+			if err != nil {
+				return err
+			}
+			exists := func(name string) bool {
+				name = strings.TrimSpace(name)
+				return slices.ContainsFunc(chassis, func(c rule.Chassis) bool { return c.Name == name || c.Hostname == name })
+			}
+			for _, s := range n.Switches {
+				for _, p := range s.Ports {
+					wanted := p.Options["requested-chassis"]
+					b, ok := bindings[p.Name]
+					if wanted == "" || p.Type != "" || p.Disabled || !ok || b.Chassis != "" || strings.HasPrefix(p.IDs["neutron:device_owner"], "baremetal") ||
+						slices.ContainsFunc(strings.Split(wanted, ","), exists) {
+						continue
+					}
+					found(rule.Finding{What: fmt.Sprintf("%s is for chassis %s, which does not exist", p.Title(), wanted),
+						Evidence: []string{inNB("Logical_Switch_Port", p.Name, "options:requested-chassis"), "Chassis in the southbound database: name, hostname"},
+						Next:     []string{historyOf(p.UUID), "ovs-offline history sb --table Chassis"}})
+				}
+			}
+			return nil
+		}),
+	}
+}

@@ -1,0 +1,36 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"ovs-offline/answer/check/rule"
+)
+
+// tunnelAddressTwice finds two chassis with one tunnel address, each with another type of tunnels: the
+// southbound database refuses a second one of the same type.
+func tunnelAddressTwice() rule.Rule {
+	return rule.Rule{
+		Name: "tunnel-address-twice", Severity: rule.Error,
+		Follows: "packets for the one node go to the other",
+		Sources: []string{"ovn-sb(5), Encap, ip and type"},
+		Deployment: ofNorthbound(func(d *rule.Deployment, _ *rule.Northbound, found func(rule.Finding)) error {
+			chassis, err := d.Chassis()
+			if err != nil {
+				return err
+			}
+			for i, a := range chassis {
+				for _, b := range chassis[i+1:] {
+					at := slices.IndexFunc(a.Encaps, func(x rule.Encap) bool {
+						return slices.ContainsFunc(b.Encaps, func(y rule.Encap) bool { return x.IP == y.IP })
+					})
+					if at >= 0 {
+						found(rule.Finding{What: fmt.Sprintf("chassis %s and %s have the same tunnel address %s", a.Title(), b.Title(), a.Encaps[at].IP),
+							Evidence: []string{"Encap in the southbound database: ip"}, Next: []string{"ovs-offline history sb --table Encap", "ovs-offline history sb --table Chassis"}})
+					}
+				}
+			}
+			return nil
+		}),
+	}
+}

@@ -1,0 +1,47 @@
+package match
+
+import (
+	"slices"
+	"strings"
+)
+
+// field is what is known about a symbol.
+type field struct {
+	known     bool
+	wrong     bool // no release of OVN has it
+	predicate bool // it may stand alone
+	text      bool // its values are names in quotes
+}
+
+// fieldOf returns what is known about a symbol (lib/logical-fields.c of OVN). Releases add symbols: only
+// those of protocols that have had the same fields for long, and the names of Open vSwitch, are known to be
+// wrong.
+func fieldOf(name string) field {
+	bare, bits, part := strings.Cut(name, "[")
+	switch {
+	case bare == "inport" || bare == "outport":
+		return field{known: true, text: true}
+	case slices.Contains(strings.Fields(predicates), bare):
+		return field{known: !part, predicate: true}
+	case slices.Contains(strings.Fields(fields), bare):
+		return field{known: true, predicate: part && !strings.Contains(bits, "..")}
+	case slices.Contains(strings.Fields(openvswitch), bare):
+		return field{wrong: true}
+	}
+	protocol, _, ok := strings.Cut(bare, ".")
+	return field{wrong: ok && slices.Contains(strings.Fields(complete), protocol)}
+}
+
+const (
+	predicates = "0 1 eth.bcast eth.mcast eth.mcastv6 vlan.present ip4 ip6 ip ip4.mcast ip4.src_mcast ip4.bcast ip6.mcast ip6.mcast_all_nodes ip6.mcast_all_rtrs " +
+		"ip6.mcast_sol_node ip6.mcast_flood ip6.mcast_rsvd icmp icmp4 icmp6 igmp mldv1 mldv2 tcp udp sctp arp rarp nd nd_ns nd_ns_mcast nd_na nd_na_router nd_rs nd_ra " +
+		"ip.is_frag ip.later_frag ip.first_frag"
+	fields = "eth.src eth.dst eth.type vlan.tci vlan.vid vlan.pcp ip.proto ip.dscp ip.ecn ip.ttl ip.frag ip4.src ip4.dst ip6.src ip6.dst ip6.label " +
+		"arp.op arp.spa arp.tpa arp.sha arp.tha rarp.op rarp.spa rarp.tpa rarp.sha rarp.tha tcp.src tcp.dst tcp.flags udp.src udp.dst sctp.src sctp.dst " +
+		"icmp4.type icmp4.code icmp6.type icmp6.code nd.target nd.sll nd.tll"
+	// complete are the protocols whose fields are all in the lists above.
+	complete = "eth ip4 arp rarp tcp udp sctp"
+	// openvswitch are names of Open vSwitch and of other filters, which are mistaken for OVN's.
+	openvswitch = "ipv4 ipv6 icmpv4 icmpv6 in_port out_port nw_src nw_dst nw_proto dl_src dl_dst dl_type dl_vlan tp_src tp_dst " +
+		"tcp_src tcp_dst udp_src udp_dst ip_src ip_dst ip_proto ipv6_src ipv6_dst arp_tpa arp_spa"
+)
