@@ -232,7 +232,8 @@ nb_routers() {
         ipv6_ra_configs:mtu=1442 ipv6_ra_configs:send_periodic=false
         -- set Logical_Router_Port "$(lrp main-vlan120)" options:reside-on-redirect-chassis=true
         -- set Logical_Router_Port "$ext" options:gateway_mtu=1400
-        -- lrp-set-gateway-chassis "$ext" "${CHASSIS[gateway]}" 2
+        -- --id=@gw create Gateway_Chassis name="${ext}_${CHASSIS[gateway]}" chassis_name="\"${CHASSIS[gateway]}\"" priority=2
+        -- set Logical_Router_Port "$ext" gateway_chassis=@gw
         -- lr-route-add "$main" 0.0.0.0/0 172.24.4.1 "$ext"
         -- lr-route-add "$main" ::/0 2001:db8:4::1 "$ext"
         -- lr-route-add "$main" 10.77.0.0/16 192.168.10.7

@@ -62,12 +62,24 @@ func Run(ctx context.Context, o Options, dir string) (*Set, error) {
 // Capture starts a set and writes into dir what Run does, without packets: nodes/NODE,
 // databases and ports. The set needs no plan.
 func Capture(ctx context.Context, o Options, dir string) (*Set, error) {
-	s := &Set{Name: o.Name, Dir: dir}
-	return s, s.live(ctx, o, func(folder string) error {
+	captured := &Set{}
+	err := Live(ctx, o, func(s *Set, folder string) error {
+		captured = s
+		s.Dir = dir
+		return o.run(ctx, "set-capture", folder, dir)
+	})
+	return captured, err
+}
+
+// Live starts a set, lets use work with the running daemons, and ends them. What it gives use are the
+// set, with its nodes and ports, and the folder in which scripts/lab/set.sh lays it out.
+func Live(ctx context.Context, o Options, use func(s *Set, folder string) error) error {
+	s := &Set{Name: o.Name}
+	return s.live(ctx, o, func(folder string) error {
 		if err := s.readPorts(filepath.Join(folder, "ports")); err != nil {
 			return err
 		}
-		return o.run(ctx, "set-capture", folder, dir)
+		return use(s, folder)
 	})
 }
 
