@@ -1,5 +1,7 @@
 package check_test
 
+import "strings"
+
 // openstackFaults are the faults of the set openstack.
 func openstackFaults() []fault {
 	return append(addressFaults(), append(routingFaults(), append(balancerFaults(), append(gatewayFaults(), append(matchFaults(), append(controlFaults(), nodeFaults()...)...)...)...)...)...)
@@ -27,6 +29,11 @@ func addressFaults() []fault {
 		{name: "another machine answers ARP for an instance", rule: "mac-binding-contradicts", says: "the learned MAC binding of 192.168.20.5",
 			plant: `sb create MAC_Binding logical_port={lrp main-green} ip=192.168.20.5 mac="\"02:00:00:00:00:98\"" datapath={sb Datapath_Binding external_ids:name2=main _uuid}`,
 			undo:  `sb destroy MAC_Binding {sb MAC_Binding ip=192.168.20.5 _uuid}`},
+		{name: "a router keeps the MAC address of a floating IP that moved", rule: "mac-binding-contradicts", says: "but floating ip 172.24.4.22 for 192.168.10.7 of router main",
+			plant: `nb lrp-add {router lone} lrp-second fa:16:3e:bb:00:10 172.24.4.99/24 -- lsp-add {net public} second -- lsp-set-type second router -- lsp-set-addresses second router -- lsp-set-options second router-port=lrp-second
+				nb --wait=sb sync
+				sb create MAC_Binding logical_port=lrp-second ip=172.24.4.22 mac="\"02:00:00:00:00:97\"" datapath={sb Datapath_Binding external_ids:name2=lone _uuid}`,
+			undo: `nb lrp-del lrp-second -- lsp-del second`},
 		{name: "an instance sends with the MAC address of another", rule: "fdb-contradicts", says: "fa:16:3e:78:00:06 of port vm7",
 			plant: `sb create FDB mac="\"fa:16:3e:78:00:06\"" dp_key={sb Datapath_Binding external_ids:name2=vlan120 tunnel_key} port_key={sb Port_Binding logical_port={port vm6} tunnel_key}`,
 			undo:  `sb destroy FDB {sb FDB mac="fa:16:3e:78:00:06" _uuid}`},
@@ -71,18 +78,18 @@ func routingFaults() []fault {
 
 func balancerFaults() []fault {
 	return []fault{
-		{name: "a load balancer loses its backends", rule: "balancer-without-backends", says: "VIP 192.168.10.222:80",
+		{name: "a load balancer loses its backends", rule: "balancer-without-backends", says: "VIP 192.168.10.222:80 of load balancer idle",
 			plant: `nb --id=@l create Load_Balancer name=idle vips:"\"192.168.10.222:80\""="\"\"" -- add Logical_Switch {net blue} load_balancer @l`,
 			undo:  `nb lb-del idle`},
 		{name: "nothing uses a load balancer", rule: "balancer-unused", says: "load balancer alone",
 			plant: `nb lb-add alone 192.168.10.223:80 192.168.10.5:80`, undo: `nb lb-del alone`},
-		{name: "two load balancers have one VIP", rule: "duplicate-vip", says: "VIP 192.168.10.100:80 of switch blue",
+		{name: "two load balancers have one VIP", rule: "duplicate-vip", says: "VIP 192.168.10.100:80 of load balancer",
 			plant: `nb lb-add second 192.168.10.100:80 192.168.10.6:8080 -- ls-lb-add {net blue} second`, undo: `nb lb-del second`},
-		{name: "a VIP is malformed", rule: "balancer-malformed", says: "VIP 192.168.10.300:80 is malformed",
+		{name: "a VIP is malformed", rule: "balancer-malformed", says: "VIP 192.168.10.300:80 of load balancer bad is malformed",
 			plant: `nb --id=@l create Load_Balancer name=bad vips:"\"192.168.10.300:80\""="\"192.168.10.5:80\"" -- add Logical_Switch {net blue} load_balancer @l`, undo: `nb lb-del bad`},
 		{name: "a VIP has a backend of the other family", rule: "balancer-malformed", says: "its backend [fd00:10::5]:80",
 			plant: `nb --id=@l create Load_Balancer name=mixed vips:"\"192.168.10.224:80\""="\"[fd00:10::5]:80\"" -- add Logical_Switch {net blue} load_balancer @l`, undo: `nb lb-del mixed`},
-		{name: "a backend does not answer its health check", rule: "balancer-backend-down", says: "VIP 192.168.10.225:80: 1 of 1 backend down",
+		{name: "a backend does not answer its health check", rule: "balancer-backend-down", says: "VIP 192.168.10.225:80 of load balancer checked: 1 of 1 backend down",
 			plant: `nb --id=@c create Load_Balancer_Health_Check vip="\"192.168.10.225:80\"" options:interval=1 options:timeout=1 options:failure_count=1 options:success_count=1 -- --id=@l create Load_Balancer name=checked protocol=tcp vips:"\"192.168.10.225:80\""="\"192.168.10.5:80\"" ip_port_mappings:192.168.10.5="\"{port vm1}:192.168.10.251\"" health_check=@c -- add Logical_Switch {net blue} load_balancer @l
 				nb --wait=hv sync
 				sb wait-until Service_Monitor {sb Service_Monitor ip=192.168.10.5 _uuid} status=offline`,
@@ -240,9 +247,9 @@ func kubernetesFaults() []fault {
 		{name: "a pod gets the IP address of another", rule: "duplicate-ip", says: "pod ns1/client-0",
 			plant: `nb@worker1 set Logical_Switch_Port ns1_web-0 addresses="\"0a:58:0a:f4:01:05 10.244.1.6 fd00:10:244:1::5\""`,
 			undo:  `nb@worker1 set Logical_Switch_Port ns1_web-0 addresses="\"0a:58:0a:f4:01:05 10.244.1.5 fd00:10:244:1::5\""`},
-		{name: "a service loses its endpoints", rule: "balancer-without-backends", says: "Service ns2/db (load balancer",
-			plant: `nb@worker2 set Load_Balancer {nb@worker2 Load_Balancer name=Service_ns2/db_TCP_cluster _uuid} vips:"\"10.96.2.10:5432\""="\"\""`,
-			undo:  `nb@worker2 set Load_Balancer {nb@worker2 Load_Balancer name=Service_ns2/db_TCP_cluster _uuid} vips:"\"10.96.2.10:5432\""="\"10.244.2.6:5432\""`},
+		{name: "a service loses its endpoints", rule: "balancer-without-backends", says: "Service ns2/db",
+			plant: everywhere(`nb@NODE set Load_Balancer {nb@NODE Load_Balancer name=Service_ns2/db_TCP_cluster _uuid} vips:"\"10.96.2.10:5432\""="\"\""`),
+			undo:  everywhere(`nb@NODE set Load_Balancer {nb@NODE Load_Balancer name=Service_ns2/db_TCP_cluster _uuid} vips:"\"10.96.2.10:5432\""="\"10.244.2.6:5432\""`)},
 		{name: "two services have one address", rule: "duplicate-vip", says: "VIP 10.96.3.10:80",
 			plant: `nb@worker3 --id=@l create Load_Balancer name=Service_ns9/copy_TCP_cluster protocol=tcp vips:"\"10.96.3.10:80\""="\"10.244.3.5:8080\"" -- add Load_Balancer_Group clusterLBGroup load_balancer @l`,
 			undo:  `nb@worker3 lb-del Service_ns9/copy_TCP_cluster`},
@@ -262,4 +269,13 @@ func kubernetesFaults() []fault {
 		{name: "the pod network is not connected to its router", rule: "router-port-missing", says: "leads to router port rtos-gone",
 			plant: `nb@worker1 set Logical_Switch_Port stor-worker1 options:router-port=rtos-gone`, undo: `nb@worker1 set Logical_Switch_Port stor-worker1 options:router-port=rtos-worker1`},
 	}
+}
+
+// everywhere returns a command for each zone, which it has in place of NODE.
+func everywhere(command string) string {
+	var all []string
+	for _, node := range []string{"worker1", "worker2", "worker3"} {
+		all = append(all, strings.ReplaceAll(command, "NODE", node))
+	}
+	return strings.Join(all, "\n")
 }

@@ -108,6 +108,16 @@ type Balancer struct {
 	Mappings             map[string]string // the column ip_port_mappings
 	Checks               []string          // UUIDs of rows of Load_Balancer_Health_Check
 	Template             bool              // VIPs and backends may be variables
+	IDs                  map[string]string
+}
+
+// Service returns NAMESPACE/NAME of the service of Kubernetes that ovn-kubernetes made the load balancer
+// of, "" for none.
+func (b *Balancer) Service() string {
+	if b.IDs["k8s.ovn.org/kind"] == "Service" {
+		return b.IDs["k8s.ovn.org/owner"]
+	}
+	return ""
 }
 
 // BalancerGroup is a row of the table Load_Balancer_Group.
@@ -199,12 +209,12 @@ func (n *Northbound) readRouters(nb *file.Index) error {
 func (n *Northbound) readBalancers(nb *file.Index) error {
 	if err := nb.Each("Load_Balancer", func(row ovsdb.Row) {
 		b := &Balancer{UUID: row.UUID, Name: row.String("name"), Protocol: row.String("protocol"), VIPs: row.Map("vips"), Mappings: row.Map("ip_port_mappings"),
-			Checks: row.UUIDs("health_check"), Template: row.Value("options", "template") == "true"}
+			Checks: row.UUIDs("health_check"), Template: row.Value("options", "template") == "true", IDs: row.Map("external_ids")}
 		if b.Protocol == "" {
 			b.Protocol = "tcp" // ovn-nb(5)
 		}
 		n.Balancers = append(n.Balancers, b)
-	}, "name", "protocol", "vips", "ip_port_mappings", "health_check", "options"); err != nil {
+	}, "name", "protocol", "vips", "ip_port_mappings", "health_check", "options", "external_ids"); err != nil {
 		return err
 	}
 	return nb.Each("Load_Balancer_Group", func(row ovsdb.Row) {

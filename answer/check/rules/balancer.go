@@ -26,7 +26,7 @@ func vipsOf(b *rule.Balancer) []string { return slices.Sorted(maps.Keys(b.VIPs))
 
 // titleOf returns a VIP with what users call its load balancer.
 func titleOf(d *rule.Deployment, b *rule.Balancer, vip string) string {
-	return d.Title("Load_Balancer", b.UUID) + ", VIP " + vip
+	return "VIP " + vip + " of " + d.Title("Load_Balancer", b.UUID)
 }
 
 // healthCheck is a row of the table Load_Balancer_Health_Check, with its load balancer.

@@ -1,42 +1,82 @@
 package rules
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"ovs-offline/answer/check/rule"
 	"ovs-offline/internal/phrase"
 )
 
-// balancerWithoutBackends finds VIPs without backends, as of a service of Kubernetes without endpoints. All
-// of a deployment are one finding. Load balancers that nothing uses do not count.
+// balancerWithoutBackends finds VIPs without backends, and services of Kubernetes without endpoints. All are
+// one finding. A service has load balancers of single nodes, which have no backends where a traffic policy
+// is Local and the node has no endpoint: it counts if none of its VIPs has a backend in any zone. Load
+// balancers that nothing uses do not count.
 func balancerWithoutBackends() rule.Rule {
 	return rule.Rule{
 		Name: "balancer-without-backends", Severity: rule.Warning,
 		Follows: "connections to them are rejected, or their packets are dropped",
 		Sources: []string{"ovn-nb(5), Load_Balancer, vips and options:reject"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
-			inUse := used(n)
-			var empty []string
-			var first *rule.Balancer
-			for _, b := range n.Balancers {
-				for _, vip := range vipsOf(b) {
-					if inUse[b.UUID] && !b.Template && len(backendsOf(b.VIPs[vip])) == 0 {
-						empty, first = append(empty, titleOf(d, b, vip)), b
-					}
+		Case: func(_ context.Context, c *rule.Case, found func(rule.Finding)) error {
+			idle := idleVIPs{}
+			for _, d := range c.Deployments {
+				if err := idle.add(d); err != nil {
+					return err
 				}
 			}
-			if len(empty) == 0 {
+			var names []string
+			next := "ovs-offline history nb --table Load_Balancer --column vips"
+			for _, name := range slices.Sorted(maps.Keys(idle)) {
+				if vip := idle[name]; vip.cluster && !vip.served {
+					names = append(names, name)
+					next = historyOf(vip.balancer)
+				}
+			}
+			if len(names) == 0 {
 				return nil
 			}
-			slices.Sort(empty)
-			f := rule.Finding{What: empty[0] + " has no backends", Evidence: []string{"Load_Balancer in the northbound database: vips"}, Next: []string{historyOf(first.UUID)}}
-			if len(empty) > 1 {
-				f.What = fmt.Sprintf("%s have no backends: %s", phrase.Count(len(empty), "VIP"), phrase.FirstNames(empty))
-				f.Next = []string{"ovs-offline history nb --table Load_Balancer --column vips"}
+			what := names[0] + " has no backends"
+			if len(names) > 1 {
+				what = fmt.Sprintf("%s have no backends: %s", phrase.Count(len(names), "load balancer"), phrase.FirstNames(names))
+				next = "ovs-offline history nb --table Load_Balancer --column vips"
 			}
-			found(f)
+			found(rule.Finding{What: what, Evidence: []string{"Load_Balancer in the northbound database: vips"}, Next: []string{next}})
 			return nil
-		}),
+		},
 	}
+}
+
+// idleVIPs are the services, and the VIPs of other load balancers, by what users call them.
+type idleVIPs map[string]idleVIP
+
+type idleVIP struct {
+	balancer string // the UUID of its row
+	served   bool   // there is a backend
+	cluster  bool   // it is not for a single node
+}
+
+// add adds the load balancers of a deployment.
+func (v idleVIPs) add(d *rule.Deployment) error {
+	n, err := d.Northbound()
+	if err != nil || d.NB == nil {
+		return err
+	}
+	inUse := used(n)
+	for _, b := range n.Balancers {
+		if !inUse[b.UUID] || b.Template {
+			continue
+		}
+		for _, vip := range vipsOf(b) {
+			name, cluster := titleOf(d, b, vip), true
+			if service := b.Service(); service != "" {
+				name, cluster = "Service "+service, !strings.Contains(b.Name, "_node_")
+			}
+			known := v[name]
+			v[name] = idleVIP{b.UUID, known.served || len(backendsOf(b.VIPs[vip])) > 0, known.cluster || cluster}
+		}
+	}
+	return nil
 }

@@ -51,8 +51,8 @@ func problemOfDHCP(row ovsdb.Row, p *rule.SwitchPort) string {
 	for _, ip := range ips {
 		has, inside = has || ip.Is4(), inside || network.Contains(ip)
 	}
-	if !network.IsValid() || !network.Addr().Is4() || !has {
-		return ""
+	if !network.IsValid() || !network.Addr().Is4() || !has || len(options) == 0 {
+		return "" // a CMS writes none to turn DHCP off
 	}
 	for _, name := range []string{"server_id", "server_mac", "lease_time"} {
 		if options[name] == "" {

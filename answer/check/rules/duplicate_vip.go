@@ -17,7 +17,7 @@ func duplicateVIP() rule.Rule {
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
 			v := vipFinder{balancers: map[string]*rule.Balancer{}, northbound: n, shared: map[string]map[string]*rule.Balancer{}, told: map[string]bool{}}
 			v.tell = func(owner string, a, b *rule.Balancer, vip string) {
-				found(rule.Finding{What: fmt.Sprintf("%s of %s is a VIP of %s too", titleOf(d, a, vip), owner, d.Title("Load_Balancer", b.UUID)),
+				found(rule.Finding{What: fmt.Sprintf("%s is a VIP of %s too, and %s uses both", titleOf(d, a, vip), d.Title("Load_Balancer", b.UUID), owner),
 					Evidence: []string{inNB("Load_Balancer", a.Name, "vips"), inNB("Load_Balancer", b.Name, "vips")}, Next: []string{historyOf(a.UUID), historyOf(b.UUID)}})
 			}
 			for _, b := range n.Balancers {

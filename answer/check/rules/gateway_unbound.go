@@ -25,6 +25,10 @@ func gatewayUnbound() rule.Rule {
 			if err != nil {
 				return err
 			}
+			chassis, err := d.Chassis()
+			if err != nil {
+				return err
+			}
 			l3 := map[string]bool{}
 			for _, b := range bindings {
 				if b.Chassis != "" || b.Type != "chassisredirect" && b.Type != "l3gateway" {
@@ -40,8 +44,11 @@ func gatewayUnbound() rule.Rule {
 					Next: []string{"ovs-offline history sb --record " + b.UUID, "ovs-offline history sb --table Chassis"}}
 				if b.Type == "l3gateway" {
 					l3[end.Router.Name] = true
-					f.What = fmt.Sprintf("chassis %s has not claimed the gateway router %s", end.Router.Chassis(), title)
+					f.What = fmt.Sprintf("chassis %s has not claimed the gateway %s", hostOf(chassis, end.Router.Chassis()), title)
 				} else if on := wanted[port]; len(on) > 0 {
+					for i, name := range on {
+						on[i] = hostOf(chassis, name)
+					}
 					slices.Sort(on)
 					f.What += ", which is for " + phrase.FirstNames(on)
 				}
@@ -50,4 +57,14 @@ func gatewayUnbound() rule.Rule {
 			return nil
 		}),
 	}
+}
+
+// hostOf returns the name that users know of the chassis with a name, or that name.
+func hostOf(all []rule.Chassis, name string) string {
+	for _, c := range all {
+		if c.Name == name {
+			return c.Title()
+		}
+	}
+	return name
 }

@@ -13,9 +13,11 @@ import (
 
 // macBindingContradicts finds MAC bindings, learned or static, that give an address of a port of the
 // router's network another MAC address than the port has. Where OVN knows the port, it delivers to the
-// port all the same: then something else has answered for the address. For a floating IP or the address
-// of another router, the router uses the binding. An address that port security allows to several ports may
-// move, and so may the MAC addresses of chassis, which stand for those of routers.
+// port all the same: then something else has answered for the address. For a floating IP, and where
+// options:dynamic_neigh_routers is set for the address of another router, the router uses the binding.
+// Link-local addresses do not count: the routers of several nodes may have the same ones. Nor do addresses
+// that port security allows to several ports, and the MAC addresses of chassis, which stand for those of
+// routers.
 func macBindingContradicts() rule.Rule {
 	return rule.Rule{
 		Name: "mac-binding-contradicts", Severity: rule.Warning,
@@ -60,18 +62,20 @@ const learned = "learned MAC binding"
 type neighbour struct {
 	macs  []string
 	title string
-	used  bool // a router that has a MAC binding of the address uses it
+	port  string // of a router, "" for none
+	used  bool   // a router that has a MAC binding of the address uses it
 }
 
 // neighbours are the addresses that the ports of each switch have.
 type neighbours struct {
 	northbound *rule.Northbound
 	bySwitch   map[*rule.Switch]map[netip.Addr]neighbour
-	chassis    map[string]bool // the MAC addresses of chassis
+	floating   map[netip.Addr]bool // the external addresses of NAT rules
+	chassis    map[string]bool     // the MAC addresses of chassis
 }
 
 func readNeighbours(d *rule.Deployment, n *rule.Northbound) (*neighbours, error) {
-	k := &neighbours{northbound: n, bySwitch: map[*rule.Switch]map[netip.Addr]neighbour{}, chassis: map[string]bool{}}
+	k := &neighbours{northbound: n, bySwitch: map[*rule.Switch]map[netip.Addr]neighbour{}, floating: map[netip.Addr]bool{}, chassis: map[string]bool{}}
 	chassis, err := d.Chassis()
 	if err != nil {
 		return nil, err
@@ -85,7 +89,20 @@ func readNeighbours(d *rule.Deployment, n *rule.Northbound) (*neighbours, error)
 	for _, s := range n.Switches {
 		k.bySwitch[s] = k.ofSwitch(d, s)
 	}
-	return k, nil
+	all, err := natOf(d, n)
+	for _, t := range all {
+		end := t.router.Reaches(t.external)
+		if !t.incoming() || t.conditional || end == nil || end.Switch() == nil {
+			continue
+		}
+		mac := ovn.MAC(t.externalMAC)
+		if mac == "" {
+			mac = end.MAC
+		}
+		k.bySwitch[end.Switch()][t.external] = neighbour{[]string{mac}, t.of(d), end.Name, true}
+		k.floating[t.external] = true
+	}
+	return k, err
 }
 
 // ofSwitch returns who has the addresses of a switch. An address that the port security of another port
@@ -96,7 +113,10 @@ func (k *neighbours) ofSwitch(d *rule.Deployment, s *rule.Switch) map[netip.Addr
 		for _, ip := range h.ips {
 			// ovn-northd writes a flow for each port, and leaves those of other routers to
 			// MAC bindings where options:dynamic_neigh_routers is set.
-			known[ip] = neighbour{macs: h.macs, title: h.title(d), used: h.end != nil && h.end.Router != nil}
+			known[ip] = neighbour{macs: h.macs, title: h.title(d)}
+			if h.end != nil {
+				known[ip] = neighbour{h.macs, h.title(d), h.end.Name, h.end.Router != nil}
+			}
 		}
 	}
 	for _, p := range s.Ports {
@@ -126,7 +146,10 @@ func (k *neighbours) find(port, ip string) (neighbour, bool) {
 		return neighbour{}, false
 	}
 	found, ok := k.bySwitch[end.Switch()][address]
-	if found.used && (end.Router == nil || end.Router.Options["dynamic_neigh_routers"] != "true") {
+	if found.port == port || address.IsLinkLocalUnicast() {
+		return neighbour{}, false
+	}
+	if found.used && !k.floating[address] && (end.Router == nil || end.Router.Options["dynamic_neigh_routers"] != "true") {
 		found.used = false
 	}
 	return found, ok && len(found.macs) > 0

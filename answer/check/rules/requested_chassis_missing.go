@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/check/rule"
+	"ovs-offline/internal/phrase"
 )
 
 // requestedChassisMissing finds ports that only a chassis may claim that does not exist: a port names
@@ -29,6 +30,7 @@ func requestedChassisMissing() rule.Rule {
 				name = strings.TrimSpace(name)
 				return slices.ContainsFunc(chassis, func(c rule.Chassis) bool { return c.Name == name || c.Hostname == name })
 			}
+			ports := map[string][]*rule.SwitchPort{} // by the chassis
 			for _, s := range n.Switches {
 				for _, p := range s.Ports {
 					wanted := p.Options["requested-chassis"]
@@ -37,10 +39,22 @@ func requestedChassisMissing() rule.Rule {
 						slices.ContainsFunc(strings.Split(wanted, ","), exists) {
 						continue
 					}
-					found(rule.Finding{What: fmt.Sprintf("%s is for chassis %s, which does not exist", p.Title(), wanted),
-						Evidence: []string{inNB("Logical_Switch_Port", p.Name, "options:requested-chassis"), "Chassis in the southbound database: name, hostname"},
-						Next:     []string{historyOf(p.UUID), "ovs-offline history sb --table Chassis"}})
+					ports[wanted] = append(ports[wanted], p)
 				}
+			}
+			for wanted, waiting := range ports {
+				var names []string
+				for _, p := range waiting {
+					names = append(names, p.Title())
+				}
+				slices.Sort(names)
+				what := fmt.Sprintf("%s is for chassis %s, which does not exist", names[0], wanted)
+				if len(names) > 1 {
+					what = fmt.Sprintf("%d ports are for chassis %s, which does not exist: %s", len(names), wanted, phrase.FirstNames(names))
+				}
+				found(rule.Finding{What: what, Weight: len(names),
+					Evidence: []string{inNB("Logical_Switch_Port", waiting[0].Name, "options:requested-chassis"), "Chassis in the southbound database: name, hostname"},
+					Next:     []string{historyOf(waiting[0].UUID), "ovs-offline history sb --table Chassis"}})
 			}
 			return nil
 		}),
