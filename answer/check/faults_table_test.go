@@ -128,8 +128,9 @@ func matchFaults() []fault {
 	for _, c := range []struct{ name, match, rule, says string }{
 		{"an ACL names a field of Open vSwitch", "outport == @{pg web} && tcp_dst == 8080", "match-malformed", "there is no field `tcp_dst'"},
 		{"an ACL lacks a parenthesis", "outport == @{pg web} && (tcp.dst == 8080", "match-malformed", "it ends where ) is expected"},
-		{"an ACL has an address in place of a network", "outport == @{pg web} && ip4.src == 192.168.10.5/24", "match-malformed", "`192.168.10.5/24' has bits"},
+		{"an ACL has a network that is none", "outport == @{pg web} && ip4.src == 192.168.10.0/33", "match-malformed", "`192.168.10.0/33' is no address"},
 		{"an ACL names a port without quotes", "outport == vm1 && ip4", "match-malformed", "a constant is expected at `vm1'"},
+		{"an ACL excludes a protocol", "outport == @{pg web} && ip4 && ip.proto != 6", "match-malformed", "field `ip.proto' may only be tested for equality"},
 		{"an ACL joins and with or", "outport == @{pg web} && tcp.dst == 1 || udp.dst == 1", "match-malformed", "&& and || must be in parentheses"},
 		{"the address set of an ACL was deleted", `outport == @{pg web} && ip4.src == $gone_ip4`, "match-refers-to-nothing", "address set gone_ip4"},
 		{"the port group of an ACL was deleted", "outport == @gone && ip4", "match-refers-to-nothing", "port group gone"},

@@ -52,7 +52,7 @@ func requestedChassisMissing() rule.Rule {
 				if len(names) > 1 {
 					what = fmt.Sprintf("%d ports are for chassis %s, which does not exist: %s", len(names), wanted, phrase.FirstNames(names))
 				}
-				found(rule.Finding{What: what, Weight: len(names),
+				found(rule.Finding{What: what,
 					Evidence: []string{inNB("Logical_Switch_Port", waiting[0].Name, "options:requested-chassis"), "Chassis in the southbound database: name, hostname"},
 					Next:     []string{historyOf(waiting[0].UUID), "ovs-offline history sb --table Chassis"}})
 			}

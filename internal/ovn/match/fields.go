@@ -11,6 +11,7 @@ type field struct {
 	wrong     bool // no release of OVN has it
 	predicate bool // it may stand alone
 	text      bool // its values are names in quotes
+	nominal   bool // it may only be tested for equality
 }
 
 // fieldOf returns what is known about a symbol (lib/logical-fields.c of OVN). Releases add symbols: only
@@ -20,11 +21,11 @@ func fieldOf(name string) field {
 	bare, bits, part := strings.Cut(name, "[")
 	switch {
 	case bare == "inport" || bare == "outport":
-		return field{known: true, text: true}
+		return field{known: true, text: true, nominal: true}
 	case slices.Contains(strings.Fields(predicates), bare):
-		return field{known: !part, predicate: true}
+		return field{known: !part, predicate: true, nominal: slices.Contains(strings.Fields(nominal), bare)}
 	case slices.Contains(strings.Fields(fields), bare):
-		return field{known: true, predicate: part && !strings.Contains(bits, "..")}
+		return field{known: true, predicate: part && !strings.Contains(bits, ".."), nominal: slices.Contains(strings.Fields(nominal), bare)}
 	case slices.Contains(strings.Fields(openvswitch), bare):
 		return field{wrong: true}
 	}
@@ -39,6 +40,9 @@ const (
 	fields = "eth.src eth.dst eth.type vlan.tci vlan.vid vlan.pcp ip.proto ip.dscp ip.ecn ip.ttl ip.frag ip4.src ip4.dst ip6.src ip6.dst ip6.label " +
 		"arp.op arp.spa arp.tpa arp.sha arp.tha rarp.op rarp.spa rarp.tpa rarp.sha rarp.tha tcp.src tcp.dst tcp.flags udp.src udp.dst sctp.src sctp.dst " +
 		"icmp4.type icmp4.code icmp6.type icmp6.code nd.target nd.sll nd.tll"
+	// nominal are the fields and predicates of the lists above that may only be tested for equality
+	// (ovn-sb(5), Level of Measurement).
+	nominal = "ip4 ip6 ip icmp icmp4 icmp6 igmp mldv1 mldv2 tcp udp sctp arp rarp nd nd_ns nd_na nd_rs nd_ra eth.type ip.proto ip.dscp ip.ecn ip.ttl arp.op icmp4.type icmp4.code icmp6.type icmp6.code"
 	// complete are the protocols whose fields are all in the lists above.
 	complete = "eth ip4 arp rarp tcp udp sctp"
 	// openvswitch are names of Open vSwitch and of other filters, which are mistaken for OVN's.

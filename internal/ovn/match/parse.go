@@ -30,6 +30,7 @@ type parser struct {
 	problem string
 	unknown bool // it may be right
 	depth   int
+	negated bool // an odd number of ! is around what is read
 }
 
 // maxNested bounds parentheses within each other: ovn-controller has the same limit.
@@ -94,6 +95,8 @@ func (p *parser) factor() {
 		p.primary()
 		return
 	}
+	p.negated = !p.negated
+	defer func() { p.negated = !p.negated }()
 	if atomic := p.primary(); !p.done() && !atomic {
 		p.fail("the operand of ! must be in parentheses", token{})
 	}
@@ -137,10 +140,12 @@ func (p *parser) comparison(name token) (atomic bool) {
 	if p.peek().kind != operator {
 		if f.known && !f.predicate {
 			p.fail("field `%s' is compared with nothing", name)
+		} else if f.nominal && p.negated {
+			p.fail("`%s' must not be negated", name)
 		}
 		return true
 	}
-	p.next()
+	p.measure(f, name)
 	p.constants(f)
 	return false
 }
@@ -158,7 +163,7 @@ func (p *parser) reversed() (atomic bool) {
 		}
 		return true
 	}
-	p.next()
+	by := p.next()
 	name := p.next()
 	if name.kind != symbol {
 		p.rest = append([]token{name}, p.rest...)
@@ -170,11 +175,24 @@ func (p *parser) reversed() (atomic bool) {
 		p.fail("there is no field `%s'", name)
 		return true
 	}
+	p.rest = append([]token{by}, p.rest...)
+	p.measure(f, name)
 	if p.peek().kind == operator {
 		p.next()
 		p.constants(f)
 	}
 	return false
+}
+
+// measure reads an operator, which has to fit a field.
+func (p *parser) measure(f field, name token) {
+	only := "=="
+	if p.negated {
+		only = "!="
+	}
+	if by := p.next(); f.nominal && by.text != only {
+		p.fail("field `%s' may only be tested for equality", name)
+	}
 }
 
 // constants reads a constant, or several in braces.
@@ -235,15 +253,9 @@ func problemOfNumber(number string) string {
 	if !masked || !isAddress(value) {
 		return ""
 	}
-	network, err := netip.ParsePrefix(number)
-	if err != nil {
-		if isNumber.MatchString(mask) && !strings.HasPrefix(mask, "0") {
-			return malformed
-		}
-		return ""
-	}
-	if network != network.Masked() {
-		return "`%s' has bits that its mask does not have"
+	_, err := netip.ParsePrefix(number)
+	if err != nil && isNumber.MatchString(mask) && !strings.HasPrefix(mask, "0") {
+		return malformed
 	}
 	return ""
 }
