@@ -83,17 +83,15 @@ func (l *live) breakAll(faults []fault, healthy []string) {
 		start := time.Now()
 		if !slices.ContainsFunc(rules.All(), func(r rule.Rule) bool { return r.Name == f.rule }) {
 			l.t.Logf("pending: %s: there is no rule %s yet", f.name, f.rule)
-			l.run(f.plant)
-			l.settle(f.sync)
-			l.t.Logf("%s", linesOf(slices.DeleteFunc(l.check(f.outputs), func(one rule.Finding) bool { return known[key(one)] })))
-			l.run(f.undo)
 			continue
 		}
 		l.run(f.plant)
 		l.settle(f.sync)
 		found := slices.DeleteFunc(l.check(f.outputs), func(one rule.Finding) bool { return known[key(one)] })
 		l.run(f.undo)
-		at := slices.IndexFunc(found, func(one rule.Finding) bool { return one.Rule == f.rule && strings.Contains(check.Line(one), l.expand(f.says)) })
+		at := slices.IndexFunc(found, func(one rule.Finding) bool {
+			return one.Rule == f.rule && strings.Contains(check.Line(one), l.expand(f.says))
+		})
 		if at < 0 || at > 1 {
 			l.t.Errorf("%s: %s with %q is at place %d of:\n%s", f.name, f.rule, l.expand(f.says), at+1, linesOf(found))
 			continue

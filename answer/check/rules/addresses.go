@@ -32,6 +32,21 @@ func holdersOf(n *rule.Northbound, s *rule.Switch) []holder {
 	return all
 }
 
+// holders are the holders of the addresses of switches. It finds those of a switch once.
+type holders struct {
+	northbound *rule.Northbound
+	known      map[*rule.Switch][]holder
+}
+
+func (h holders) of(s *rule.Switch) []holder {
+	list, ok := h.known[s]
+	if !ok {
+		list = holdersOf(h.northbound, s)
+		h.known[s] = list
+	}
+	return list
+}
+
 func holderOf(n *rule.Northbound, p *rule.SwitchPort) holder {
 	h := holder{port: p}
 	if p.Type == "router" {

@@ -70,12 +70,14 @@ func (v idleVIPs) add(d *rule.Deployment) error {
 			continue
 		}
 		for _, vip := range vipsOf(b) {
-			name, cluster := titleOf(d, b, vip), true
+			served := len(backendsOf(b.VIPs[vip])) > 0
 			if service := b.Service(); service != "" {
-				name, cluster = "Service "+service, !strings.Contains(b.Name, "_node_")
+				name := "Service " + service
+				known := v[name]
+				v[name] = idleVIP{b.UUID, known.served || served, known.cluster || !strings.Contains(b.Name, "_node_")}
+			} else if !served {
+				v[titleOf(d, b, vip)] = idleVIP{b.UUID, false, true}
 			}
-			known := v[name]
-			v[name] = idleVIP{b.UUID, known.served || len(backendsOf(b.VIPs[vip])) > 0, known.cluster || cluster}
 		}
 	}
 	return nil

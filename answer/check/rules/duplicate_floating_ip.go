@@ -24,6 +24,7 @@ func duplicateFloatingIP() rule.Rule {
 				network *rule.Switch
 				ip      netip.Addr
 			}
+			known := holders{n, map[*rule.Switch][]holder{}}
 			first := map[place]nat{}
 			for _, t := range all {
 				network := t.network()
@@ -37,7 +38,7 @@ func duplicateFloatingIP() rule.Rule {
 					continue
 				}
 				first[at] = t
-				for _, h := range holdersOf(n, network) {
+				for _, h := range known.of(network) {
 					if slices.Contains(h.ips, t.external) && (h.end == nil || h.end.Router != t.router) {
 						found(rule.Finding{What: fmt.Sprintf("%s of %s has the external address of %s", h.title(d), d.Title("Logical_Switch", network.UUID), t.of(d)),
 							Evidence: []string{inNB("NAT", t.uuid, "external_ip"), inNB("Logical_Switch_Port", h.port.Name, "addresses")}, Next: []string{historyOf(t.uuid), historyOf(h.port.UUID)}})

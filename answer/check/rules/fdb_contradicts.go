@@ -33,6 +33,7 @@ func fdbContradicts() rule.Rule {
 			for _, b := range bindings {
 				ports[[2]int{int(datapaths[b.Datapath].Key), b.Key}] = b
 			}
+			known := holders{n, map[*rule.Switch][]holder{}}
 			return d.SB.Each("FDB", func(row ovsdb.Row) {
 				datapath, _ := row.Int("dp_key")
 				key, _ := row.Int("port_key")
@@ -42,7 +43,7 @@ func fdbContradicts() rule.Rule {
 				if !ok || end == nil || end.Switch == nil || end.Type != "" {
 					return
 				}
-				for _, h := range holdersOf(n, end.Switch) {
+				for _, h := range known.of(end.Switch) {
 					if h.port != end && h.end == nil && slices.Contains(h.macs, mac) {
 						found(rule.Finding{What: fmt.Sprintf("%s of %s was learned at %s", mac, h.title(d), end.Title()),
 							Evidence: []string{inSB("FDB", row.UUID, "mac, port_key")}, Next: []string{"ovs-offline history sb --record " + row.UUID}})

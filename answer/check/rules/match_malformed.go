@@ -16,17 +16,12 @@ func matchMalformed() rule.Rule {
 		Follows: "it applies to no packet",
 		Sources: []string{"ovn-sb(5), Logical_Flow, match", "controller/lflow.c of OVN: error parsing match"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
-			all, err := matches(d, n)
-			if err != nil {
-				return err
-			}
-			for _, m := range all {
+			return eachMatched(d, n, func(m matched) {
 				if why := match.Problem(m.match); why != "" {
-					found(rule.Finding{What: fmt.Sprintf("%s: its match can't be read: %s, in %s", d.Title(m.table, m.row.UUID), why, phrase.Shorten(m.match, 200)),
-						Evidence: []string{inNB(m.table, m.row.UUID, "match")}, Next: []string{historyOf(m.row.UUID), listOf(m.table, m.row.UUID)}})
+					found(rule.Finding{What: fmt.Sprintf("%s: its match can't be read: %s, in %s", d.Title(m.table, m.uuid), why, phrase.Shorten(m.match, 200)),
+						Evidence: []string{inNB(m.table, m.uuid, "match")}, Next: []string{historyOf(m.uuid), listOf(m.table, m.uuid)}})
 				}
-			}
-			return nil
+			})
 		}),
 	}
 }

@@ -18,10 +18,6 @@ func matchRefersToNothing() rule.Rule {
 		Follows: "ovn-controller leaves its logical flows out: it applies to no packet",
 		Sources: []string{"ovn-sb(5), Logical_Flow, match", "ovn-nb(5), ACL, match"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
-			all, err := matches(d, n)
-			if err != nil {
-				return err
-			}
 			sets, groups := map[string]bool{}, map[string]bool{}
 			for _, db := range []*file.Index{d.NB, d.SB} {
 				if err := db.Each("Address_Set", func(row ovsdb.Row) { sets[row.String("name")] = true }, "name"); err != nil {
@@ -34,7 +30,7 @@ func matchRefersToNothing() rule.Rule {
 			}, "name"); err != nil {
 				return err
 			}
-			for _, m := range all {
+			return eachMatched(d, n, func(m matched) {
 				missing := ""
 				inSets, inGroups := match.References(m.match)
 				for _, name := range inGroups {
@@ -48,11 +44,10 @@ func matchRefersToNothing() rule.Rule {
 					}
 				}
 				if missing != "" {
-					found(rule.Finding{What: fmt.Sprintf("%s refers to %s, which does not exist", d.Title(m.table, m.row.UUID), missing),
-						Evidence: []string{inNB(m.table, m.row.UUID, "match: "+m.match)}, Next: []string{historyOf(m.row.UUID), listOf(m.table, m.row.UUID)}})
+					found(rule.Finding{What: fmt.Sprintf("%s refers to %s, which does not exist", d.Title(m.table, m.uuid), missing),
+						Evidence: []string{inNB(m.table, m.uuid, "match: "+m.match)}, Next: []string{historyOf(m.uuid), listOf(m.table, m.uuid)}})
 				}
-			}
-			return nil
+			})
 		}),
 	}
 }

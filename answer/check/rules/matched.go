@@ -10,46 +10,46 @@ import (
 
 // matched is a northbound row with a match that applies to a datapath.
 type matched struct {
-	table string
-	row   ovsdb.Row
-	match string
+	table, uuid string
+	match       string
+	log         bool
+	meter       string
 }
 
-// matches returns the rows with matches that ovn-northd makes logical flows of: the ACLs of switches and of
-// port groups with ports, QoS rules, policy routes, and NAT rules.
-func matches(d *rule.Deployment, n *rule.Northbound) ([]matched, error) {
+// eachMatched calls use for the rows with matches that ovn-northd makes logical flows of: the ACLs of
+// switches and of port groups with ports, QoS rules, policy routes, and NAT rules.
+func eachMatched(d *rule.Deployment, n *rule.Northbound, use func(matched)) error {
 	inUse := map[string]map[string]bool{"ACL": {}, "QoS": {}, "Logical_Router_Policy": {}, "NAT": {}}
-	use := func(table string, uuids []string) {
+	add := func(table string, uuids []string) {
 		for _, uuid := range uuids {
 			inUse[table][uuid] = true
 		}
 	}
 	for _, s := range n.Switches {
-		use("ACL", s.ACLs)
-		use("QoS", s.QoS)
+		add("ACL", s.ACLs)
+		add("QoS", s.QoS)
 	}
 	for _, r := range n.Routers {
 		if !r.Disabled {
-			use("Logical_Router_Policy", r.Policies)
-			use("NAT", r.NAT)
+			add("Logical_Router_Policy", r.Policies)
+			add("NAT", r.NAT)
 		}
 	}
 	if err := d.NB.Each("Port_Group", func(row ovsdb.Row) {
 		if len(row.UUIDs("ports")) > 0 {
-			use("ACL", row.UUIDs("acls"))
+			add("ACL", row.UUIDs("acls"))
 		}
 	}, "ports", "acls"); err != nil {
-		return nil, err
+		return err
 	}
-	var all []matched
 	for _, table := range slices.Sorted(maps.Keys(inUse)) {
 		if err := d.NB.Each(table, func(row ovsdb.Row) {
 			if inUse[table][row.UUID] && (table != "NAT" || row.String("match") != "") {
-				all = append(all, matched{table, row, row.String("match")})
+				use(matched{table, row.UUID, row.String("match"), row.Bool("log"), row.String("meter")})
 			}
-		}); err != nil {
-			return nil, err
+		}, "match", "log", "meter"); err != nil {
+			return err
 		}
 	}
-	return all, nil
+	return nil
 }

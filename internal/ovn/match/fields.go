@@ -1,8 +1,8 @@
 package match
 
 import (
-	"slices"
 	"strings"
+	"sync"
 )
 
 // field is what is known about a symbol.
@@ -19,19 +19,41 @@ type field struct {
 // wrong.
 func fieldOf(name string) field {
 	bare, bits, part := strings.Cut(name, "[")
-	switch {
-	case bare == "inport" || bare == "outport":
-		return field{known: true, text: true, nominal: true}
-	case slices.Contains(strings.Fields(predicates), bare):
-		return field{known: !part, predicate: true, nominal: slices.Contains(strings.Fields(nominal), bare)}
-	case slices.Contains(strings.Fields(fields), bare):
-		return field{known: true, predicate: part && !strings.Contains(bits, ".."), nominal: slices.Contains(strings.Fields(nominal), bare)}
-	case slices.Contains(strings.Fields(openvswitch), bare):
-		return field{wrong: true}
+	if f, listed := symbols()[bare]; listed {
+		switch {
+		case f.predicate && part:
+			f.known = false
+		case part && !strings.Contains(bits, ".."):
+			f.predicate = true
+		}
+		return f
 	}
 	protocol, _, ok := strings.Cut(bare, ".")
-	return field{wrong: ok && slices.Contains(strings.Fields(complete), protocol)}
+	return field{wrong: ok && symbols()[protocol+"."].wrong}
 }
+
+// symbols are the symbols in the lists below, and with a dot the protocols whose fields are all there.
+var symbols = sync.OnceValue(func() map[string]field {
+	all := map[string]field{"inport": {known: true, text: true, nominal: true}, "outport": {known: true, text: true, nominal: true}}
+	for name := range strings.FieldsSeq(predicates) {
+		all[name] = field{known: true, predicate: true}
+	}
+	for name := range strings.FieldsSeq(fields) {
+		all[name] = field{known: true}
+	}
+	for name := range strings.FieldsSeq(nominal) {
+		f := all[name]
+		f.nominal = true
+		all[name] = f
+	}
+	for name := range strings.FieldsSeq(openvswitch) {
+		all[name] = field{wrong: true}
+	}
+	for name := range strings.FieldsSeq(complete) {
+		all[name+"."] = field{wrong: true}
+	}
+	return all
+})
 
 const (
 	predicates = "0 1 eth.bcast eth.mcast eth.mcastv6 vlan.present ip4 ip6 ip ip4.mcast ip4.src_mcast ip4.bcast ip6.mcast ip6.mcast_all_nodes ip6.mcast_all_rtrs " +

@@ -90,3 +90,9 @@ func FuzzProblem(f *testing.F) {
 		_, _ = match.References(text)
 	})
 }
+
+func BenchmarkProblem(b *testing.B) {
+	for b.Loop() {
+		_ = match.Problem("outport == @a1234567890 && ip4.src == {$a9876543210, $a1111111111} && tcp && tcp.dst == {80, 443, 8080} && ip4.dst == 10.0.0.0/16")
+	}
+}
