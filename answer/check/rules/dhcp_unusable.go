@@ -36,7 +36,7 @@ func dhcpUnusable() rule.Rule {
 				why, uuid, _ := strings.Cut(key, "\x00")
 				slices.Sort(ports)
 				found(rule.Finding{What: fmt.Sprintf("%s of %s: %s", d.Title("DHCP_Options", uuid), phrase.FirstNames(ports), why),
-					Evidence: []string{inNB("DHCP_Options", uuid, "cidr, options")}, Next: []string{historyOf(uuid), listOf("DHCP_Options", uuid)}})
+					Evidence: []string{inNB("DHCP_Options", uuid, "cidr, options")}, Next: []string{historyOf(uuid)}})
 			}
 			return nil
 		}),

@@ -20,7 +20,7 @@ func duplicateIP() rule.Rule {
 				twice(holdersOf(n, s), func(h holder) []netip.Addr { return h.ips }, func(ip netip.Addr, a, b holder) {
 					found(rule.Finding{What: fmt.Sprintf("%s and %s of %s have the same IP address %s", a.title(d), b.title(d), d.Title("Logical_Switch", s.UUID), ip),
 						Evidence: []string{inNB("Logical_Switch_Port", a.port.Name, "addresses"), inNB("Logical_Switch_Port", b.port.Name, "addresses")},
-						Next:     []string{historyOf(b.port.UUID), listOf("Logical_Switch_Port", b.port.UUID)}})
+						Next:     []string{historyOf(b.port.UUID)}})
 				})
 			}
 			return nil

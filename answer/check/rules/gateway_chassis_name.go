@@ -24,7 +24,7 @@ func gatewayChassisName() rule.Rule {
 					continue
 				}
 				found(rule.Finding{What: fmt.Sprintf("gateway chassis %s of port %s of %s is not named as neutron names it, %s_%s", row.name, row.port.Name, d.Title("Logical_Router", row.port.Router.UUID), row.port.Name, row.chassis),
-					Evidence: []string{inNB("Gateway_Chassis", row.uuid, "name")}, Next: []string{historyOf(row.uuid), listOf("Gateway_Chassis", row.uuid)}})
+					Evidence: []string{inNB("Gateway_Chassis", row.uuid, "name")}, Next: []string{historyOf(row.uuid)}})
 			}
 			return nil
 		}),

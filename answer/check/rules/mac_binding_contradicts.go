@@ -35,9 +35,9 @@ func macBindingContradicts() rule.Rule {
 					return
 				}
 				f := rule.Finding{What: fmt.Sprintf("the %s of %s on router port %s has MAC address %s, but %s has %s", kind, ip, port, mac, right.title, strings.Join(right.macs, ", ")),
-					Evidence: []string{evidence}, Next: []string{"ovs-offline history sb --record " + row.UUID, "ovs-offline exec ovn-sbctl list MAC_Binding " + row.UUID}}
+					Evidence: []string{evidence}, Next: []string{historyOfBound(row.UUID)}}
 				if kind != learned {
-					f.Next = []string{historyOf(row.UUID), listOf("Static_MAC_Binding", row.UUID)}
+					f.Next = []string{historyOf(row.UUID)}
 				}
 				if right.used {
 					f.Severity, f.Follows = rule.Error, "the router sends packets to the wrong MAC address, until the binding is removed"

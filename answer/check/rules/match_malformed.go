@@ -19,7 +19,7 @@ func matchMalformed() rule.Rule {
 			return eachMatched(d, n, func(m matched) {
 				if why := match.Problem(m.match); why != "" {
 					found(rule.Finding{What: fmt.Sprintf("%s: its match can't be read: %s, in %s", d.Title(m.table, m.uuid), why, phrase.Shorten(m.match, 200)),
-						Evidence: []string{inNB(m.table, m.uuid, "match")}, Next: []string{historyOf(m.uuid), listOf(m.table, m.uuid)}})
+						Evidence: []string{inNB(m.table, m.uuid, "match")}, Next: []string{historyOf(m.uuid)}})
 				}
 			})
 		}),

@@ -4,29 +4,13 @@ import (
 	"context"
 
 	"ovs-offline/answer/check/rule"
-	"ovs-offline/internal/show"
 )
 
-// historyOf returns the command that shows who changed a northbound row, and when.
-func historyOf(uuid string) string { return "ovs-offline history nb --record " + uuid }
+// historyOf returns the command that shows a northbound row, who changed it, and when.
+func historyOf(uuid string) string { return "ovs-offline history nb --detail --record " + uuid }
 
-// listOf returns the command that shows a northbound row of the replica.
-func listOf(table, uuid string) string {
-	return "ovs-offline exec ovn-nbctl list " + table + " " + uuid
-}
-
-// listBound returns the command that shows the southbound row of a port of the replica.
-func listBound(port string) string {
-	return "ovs-offline exec ovn-sbctl find Port_Binding " + show.Word("logical_port="+quoted(port))
-}
-
-// quoted returns a name as a value for the tools of OVSDB.
-func quoted(name string) string { return `"` + name + `"` }
-
-// traceOf returns the command that follows a packet from one endpoint to another.
-func traceOf(from, to string) string {
-	return "ovs-offline trace " + show.Word(from) + " " + show.Word(to)
-}
+// historyOfBound returns the same for a southbound row.
+func historyOfBound(uuid string) string { return "ovs-offline history sb --detail --record " + uuid }
 
 // ofNorthbound returns the function of a rule that looks at the logical network of each deployment whose
 // northbound database was collected.

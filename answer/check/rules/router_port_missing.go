@@ -38,7 +38,7 @@ func routerPortMissing() rule.Rule {
 					if peer != nil {
 						what = fmt.Sprintf("port %s of %s has peer %s, which has another peer", p.Name, d.Title("Logical_Router", r.UUID), p.Peer)
 					}
-					found(rule.Finding{What: what, Evidence: []string{inNB("Logical_Router_Port", p.Name, "peer")}, Next: []string{historyOf(p.UUID), listOf("Logical_Router_Port", p.UUID)}})
+					found(rule.Finding{What: what, Evidence: []string{inNB("Logical_Router_Port", p.Name, "peer")}, Next: []string{historyOf(p.UUID)}})
 				}
 			}
 			return nil

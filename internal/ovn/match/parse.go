@@ -239,7 +239,6 @@ func (p *parser) constant(of field) {
 }
 
 var (
-	dotted    = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+$`)
 	isNumber  = regexp.MustCompile(`^(0[xX][0-9A-Fa-f]+|[0-9]+)$`)
 	malformed = "`%s' is no address or number"
 )
@@ -247,7 +246,7 @@ var (
 // problemOfNumber says why ovn-controller can't read a number or an address, "" if it can.
 func problemOfNumber(number string) string {
 	value, mask, masked := strings.Cut(number, "/")
-	if dotted.MatchString(value) && !isAddress(value) {
+	if !isNumber.MatchString(value) && !isMAC.MatchString(value) && !isAddress(value) {
 		return malformed
 	}
 	if !masked || !isAddress(value) {
