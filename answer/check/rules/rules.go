@@ -1,11 +1,16 @@
 // Package rules has the rules of a check: one file for each, with its test beside it.
 package rules
 
-import "ovs-offline/answer/check/rule"
+import (
+	"slices"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/slow"
+)
 
 // All returns the rules, those that take longer last.
 func All() []rule.Rule {
-	return []rule.Rule{
+	rules := []rule.Rule{
 		// Ports.
 		interfaceWithoutPortNumber(),
 		interfaceDown(),
@@ -83,5 +88,7 @@ func All() []rule.Rule {
 		logs(),
 		costlyRules(),
 		drifted(),
+		clusters(),
 	}
+	return slices.Concat(rules, slow.Rules())
 }

@@ -1,0 +1,42 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/cluster"
+	"ovs-offline/internal/workdir"
+)
+
+// clusters finds what is wrong with clustered databases, from the files of their members.
+func clusters() rule.Rule {
+	return rule.Rule{
+		Name: "cluster", Severity: rule.Error, Slow: true,
+		Follows: "the database is not served, or loses what is written",
+		Sources: []string{"ovsdb(7), Clustered Database Service Model"},
+		Case: func(ctx context.Context, c *rule.Case, found func(rule.Finding)) error {
+			var dirs []*workdir.Dir
+			for _, n := range c.Nodes() {
+				dirs = append(dirs, n.Dir)
+			}
+			members, err := cluster.Files(dirs...)
+			if err != nil || len(members) == 0 {
+				return err
+			}
+			report, err := cluster.Examine(ctx, members)
+			if err != nil {
+				return err
+			}
+			for _, finding := range cluster.Findings(report) {
+				found(finding)
+			}
+			var unread []error
+			for _, file := range report.Unjudged {
+				unread = append(unread, fmt.Errorf("%s: %s", file.File, file.Reason))
+			}
+			return errors.Join(unread...)
+		},
+	}
+}
