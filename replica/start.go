@@ -53,13 +53,29 @@ func (s *starter) findData() error {
 // dataOf returns the kinds that servedKinds returns, or an error that wraps ErrNothing if there are none.
 func dataOf(wd *workdir.Dir) ([]workdir.Kind, error) {
 	kinds := servedKinds(wd)
-	if manifest, err := wd.Manifest(); err == nil && len(kinds) == 0 && manifest.Collection(workdir.Host) != nil {
+	if HoldsOnlyHost(wd) {
 		return nil, fmt.Errorf("%w in %s: it holds only logs and outputs of the machine, and neither databases nor flows", ErrNothing, wd.Path())
 	}
 	if len(kinds) == 0 {
 		return nil, fmt.Errorf("%w in %s: collect something first, for example: ovs-offline collect-sos-ovs SOSREPORT", ErrNothing, wd.Path())
 	}
 	return kinds, nil
+}
+
+// HoldsOnlyHost reports whether a workdir has logs and outputs of a machine, and nothing that a replica
+// can be made from.
+func HoldsOnlyHost(wd *workdir.Dir) bool {
+	manifest, err := wd.Manifest()
+	return err == nil && manifest.Collection(workdir.Host) != nil && len(servedKinds(wd)) == 0 && !hasPrinted(wd)
+}
+
+// hasPrinted reports whether printed tables of an OVN database were collected, from which a start makes
+// the database.
+func hasPrinted(wd *workdir.Dir) bool {
+	return slices.ContainsFunc(workdir.Kinds(), func(kind workdir.Kind) bool {
+		_, err := os.Stat(wd.PrintedDatabase(kind))
+		return err == nil
+	})
 }
 
 // servedKinds returns the kinds of the databases that a replica of the workdir serves.

@@ -17,13 +17,14 @@ import (
 // cores and the memory. Replicas whose OVN database is the same file as another node's
 // of the folder share its server. options returns the options for a node, whose functions
 // are called from several goroutines; lacks is called where a replica may take more memory
-// than there is. If ctx ends, Start stops the replicas that it has started.
+// than there is. Nodes of which only logs and outputs were collected have no outcome beside others. If ctx ends, Start stops the replicas that it has started.
 func (s *Set) Start(ctx context.Context, options func(*Node) StartOptions, lacks func(node *Node, memory string)) []Outcome[*report.Report] {
 	if s.Alone() {
 		return EachLocked(ctx, s, func(ctx context.Context, n *Node, wd *workdir.Dir) (*report.Report, error) {
 			return n.Start(ctx, wd, options(n))
 		})
 	}
+	s = s.replayable()
 	locked := s.lockAll(ctx)
 	defer unlockAll(locked)
 	prepared := s.prepare(ctx, locked, options)
@@ -47,6 +48,19 @@ func (s *Set) Start(ctx context.Context, options func(*Node) StartOptions, lacks
 		s.stopStarted(context.WithoutCancel(ctx), outcomes, prepared)
 	}
 	return outcomes
+}
+
+// replayable returns the set without the nodes of which only logs and outputs were collected, unless all
+// are such.
+func (s *Set) replayable() *Set {
+	nodes := slices.DeleteFunc(slices.Clone(s.nodes), func(node *Node) bool {
+		wd, err := node.Workdir()
+		return err == nil && replica.HoldsOnlyHost(wd)
+	})
+	if len(nodes) == 0 {
+		return s
+	}
+	return &Set{folder: s.folder, owner: s.owner, all: s.all, nodes: nodes, links: s.links}
 }
 
 // preparedStart is the start of a node.

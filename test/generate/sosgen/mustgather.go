@@ -56,6 +56,7 @@ func MustGather(tb testing.TB, o OCP, nodes ...*Node) Tree {
 		tree.putText("namespaces/"+namespace+"/pods/"+pod+"/"+pod+".yaml",
 			"---\napiVersion: v1\nkind: Pod\nmetadata:\n  labels:\n    app: ovnkube-node\n  name: %s\n  namespace: %s\nspec:\n  nodeName: %s\n", pod, namespace, n.Host)
 		o.putNode(tree, n, pod)
+		tree.putMachine(n.PodLogs(pod))
 		if o.interconnect {
 			putZone(tb, tree, n, pod)
 			putExtras(tree, n, pod)

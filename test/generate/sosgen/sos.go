@@ -100,6 +100,7 @@ func (n *Node) Report(e Era) Tree {
 	n.packages(e, r)
 	n.copies(e, r)
 	n.logs(e, r)
+	r.tree.putMachine(n.Machine())
 	if e.manifest {
 		text, err := json.Marshal(&r.m)
 		must(err)
