@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -136,7 +137,11 @@ func (p *Plan) record(list *[]recording.Output, outputs []recording.Output) erro
 		}
 		bad := openflow.HasError(file)
 		file.Close()
-		if bad {
+		refused, err := isRefused(output)
+		if err != nil {
+			return err
+		}
+		if bad || refused {
 			continue
 		}
 		skipped, err := lines.Skipped(output.Spooled)
@@ -147,6 +152,20 @@ func (p *Plan) record(list *[]recording.Output, outputs []recording.Output) erro
 		return err
 	}
 	return nil
+}
+
+// refusal matches what a tool prints that is missing, or that a daemon refuses or does not answer.
+var refusal = regexp.MustCompile(`(?m)server returned an error|^\S*ov[sn]-appctl: cannot |command not found|No such file or directory$`)
+
+// isRefused reports whether an output about the machine is the message of a tool that got no answer.
+// Answers that are longer than any such message are not read.
+func isRefused(output recording.Output) (bool, error) {
+	const longest = 1024
+	if output.Size > longest || !isOfHost(output) {
+		return false, nil
+	}
+	text, err := os.ReadFile(output.Spooled)
+	return refusal.Match(text), err
 }
 
 // replaceDatabase describes what replaces a missing OVS database: its printed tables, or else
