@@ -47,9 +47,9 @@ func prefixed(report Tree, prefix string, also func(out Tree, plugin, old, name 
 	return out
 }
 
-// ofSwitch reports whether a path is the output of a plugin for Open vSwitch or OVN.
+// ofSwitch reports whether a path is the output of a tool of Open vSwitch or OVN, of their plugins.
 func ofSwitch(name string) bool {
-	return strings.HasPrefix(name, "sos_commands/openvswitch/") || strings.HasPrefix(name, "sos_commands/ovn_")
+	return !strings.Contains(name, "/journalctl_") && (strings.HasPrefix(name, "sos_commands/openvswitch/") || strings.HasPrefix(name, "sos_commands/ovn_"))
 }
 
 func editManifest(report Tree, edit func(*ranCommand)) {
