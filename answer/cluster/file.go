@@ -136,6 +136,10 @@ func (g *group) gone() (problems []*Problem) {
 				p.Severity = Error
 				p.Evidence = append(p.Evidence, sentence("%s: it asked for votes in vain up to term %d", m.given.Name, m.log.CurrentTerm))
 			}
+			if m.status != nil && m.status.Apart() != "" {
+				p.Severity = Error
+				p.Evidence = append(p.Evidence, "cluster/status: "+m.status.Apart())
+			}
 		}
 		if replaced {
 			p.Severity, p.Follows = Note, "another server at this address is a member: the file is of no use"

@@ -267,7 +267,7 @@ func (g *group) deadServer(server string, kind Kind, severity Severity, what, ev
 // noFile notes servers without a file, where nothing else is known about them.
 func (g *group) noFile() []*Problem {
 	absent := g.absent()
-	if len(absent) == 0 || g.serves() {
+	if len(absent) == 0 || g.serves() || len(g.quorum()) > 0 {
 		return nil
 	}
 	p := &Problem{Kind: NoFile, Severity: Note, Servers: absent,
@@ -279,6 +279,8 @@ func (g *group) noFile() []*Problem {
 			plan.kick(server)
 		}
 		p.Repair = plan.steps
+	} else {
+		p.Repair = append(g.plan().look("only if so many of these servers are gone for good, with their files, that no majority is left: what only they had is lost").steps, g.restore(g.bestData())...)
 	}
 	return []*Problem{p}
 }
