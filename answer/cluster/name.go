@@ -22,6 +22,9 @@ func (g *group) address(server string) string {
 	if status := g.statuses[server]; status != nil {
 		return status.Address
 	}
+	if g.newest == nil {
+		return ""
+	}
 	for _, m := range g.members {
 		for _, change := range m.log.Changes {
 			if change.Servers[server] != "" {
@@ -74,7 +77,7 @@ func describe(servers map[string]string) string {
 	for _, server := range slices.Sorted(maps.Keys(servers)) {
 		list = append(list, fmt.Sprintf("%s at %s", short(server), servers[server]))
 	}
-	return strings.Join(list, ", ")
+	return phrase.FirstNames(list)
 }
 
 // servers returns a row for each server of the group.

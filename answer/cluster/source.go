@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -70,18 +69,30 @@ func (m *Member) describe(wd *workdir.Dir, collection *workdir.Collection, relat
 		if file.Path != relative {
 			continue
 		}
-		m.Name, m.Place, m.Taken = file.Origin, PlaceOf(file.Origin), file.Recorded
+		host := collection.Host
+		if name, ok := workdir.DecodeName(strings.TrimSuffix(path.Base(relative), ".db")); ok && path.Base(path.Dir(relative)) == "members" {
+			host = name
+		}
+		m.Name, m.Place, m.Taken = nameOf(file.Origin, host), PlaceOf(file.Origin), file.Recorded
 		if m.Taken.IsZero() && !collection.RecordedAbout {
 			m.Taken = collection.Recorded
-		}
-		if host := cmp.Or(collection.Host, wd.Host()); !path.IsAbs(m.Name) && !strings.Contains(m.Name, ": ") {
-			m.Name = host + ":/" + m.Name
 		}
 		if seen[file.SHA256] && file.SHA256 != "" {
 			m.Path = ""
 		}
 		seen[file.SHA256] = true
 	}
+}
+
+// nameOf names a file by its host and its path there, or by its path in its source.
+func nameOf(origin, host string) string {
+	if i := strings.LastIndex(origin, ": "); i >= 0 {
+		origin = origin[i+2:]
+	}
+	if place := PlaceOf(origin); place != "" && host != "" {
+		return host + ":" + place
+	}
+	return origin
 }
 
 // usualPlace matches the part of a path that is that of a database on its server.

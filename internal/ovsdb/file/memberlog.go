@@ -101,6 +101,9 @@ func OpenMember(ctx context.Context, path string) (*MemberLog, error) {
 	return log, nil
 }
 
+// maxServers bounds the servers of a cluster: each is compared with each.
+const maxServers = 1000
+
 // ErrNotClustered is wrapped for a database file that no member of a cluster wrote.
 var ErrNotClustered = errors.New("not the file of a cluster's member")
 
@@ -119,6 +122,9 @@ func (l *MemberLog) readHeader() error {
 	}
 	if body == nil || json.Unmarshal(body, &l.Header) != nil || json.Unmarshal(body, &data) != nil {
 		return fmt.Errorf("%w: record 1 can't be read; collect the database again", ErrSchema)
+	}
+	if len(l.Header.Servers) > maxServers {
+		return fmt.Errorf("%w: record 1 has %d servers", ErrSchema, len(l.Header.Servers))
 	}
 	if l.Header.Server == "" {
 		return errTailed("record 1 is not the first record of a cluster member")
@@ -215,6 +221,9 @@ func (r *MemberRecord) parse(body []byte) error {
 	var text recordText
 	if err := json.Unmarshal(body, &text); err != nil {
 		return err
+	}
+	if len(text.Servers) > maxServers {
+		return fmt.Errorf("%d servers", len(text.Servers))
 	}
 	r.Comment, r.Note, r.CommitIndex = text.Comment, text.Note, text.CommitIndex
 	r.Term, r.Index, r.Vote, r.Leader = text.Term, text.Index, text.Vote, text.Leader
