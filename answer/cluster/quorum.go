@@ -64,7 +64,7 @@ func (g *group) quorum() []*Problem {
 	keep := g.bestData()
 	plan := g.plan()
 	if len(voters)+len(absent) >= need {
-		plan.look(sentence("first try to bring back %s with their files: %s, and the cluster serves again, with nothing lost. Only if that is impossible, go on", phrase.Count(len(absent), "missing server"), phrase.Count(need-len(voters), "of them is enough")))
+		plan.look(sentence("first try to bring back the missing servers with their files: with %d of them the cluster serves again, and nothing is lost. Only if that is impossible, go on", need-len(voters)))
 	}
 	lost := sentence("the data of %s is kept: its log ends at entry %d of term %d", g.name(keep.server()), keep.log.Last(), keep.log.LastTerm())
 	if at := keep.log.LastTime(keep.log.Last()); !at.IsZero() {

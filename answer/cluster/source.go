@@ -86,21 +86,23 @@ func (m *Member) describe(wd *workdir.Dir, collection *workdir.Collection, relat
 
 // nameOf names a file by its host and its path there, or by its path in its source.
 func nameOf(origin, host string) string {
-	if i := strings.LastIndex(origin, ": "); i >= 0 {
-		origin = origin[i+2:]
-	}
+	origin = inSource(origin)
 	if place := PlaceOf(origin); place != "" && host != "" {
 		return host + ":" + place
 	}
 	return origin
 }
 
+// inSource returns the path of a file in its source: an origin has the source before it where that is
+// another one than the node's.
+func inSource(origin string) string { return origin[strings.LastIndex(": "+origin, ": "):] }
+
 // usualPlace matches the part of a path that is that of a database on its server.
 var usualPlace = regexp.MustCompile(`/(?:etc|var/lib|run|var/snap/[^/]+/common)/(?:origin/)?(?:[a-z-]*ovn[a-z-]*|openvswitch)/(?:[a-z]+/)*[^/]+\.db$`)
 
 // PlaceOf returns the path that a collected file had on its server, "" if its path does not tell.
 func PlaceOf(origin string) string {
-	return usualPlace.FindString("/" + strings.TrimPrefix(origin, "/"))
+	return usualPlace.FindString("/" + strings.TrimPrefix(inSource(origin), "/"))
 }
 
 // Given returns the members whose files, or outputs of cluster/status, a user names.
