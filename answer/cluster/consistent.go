@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -12,7 +13,7 @@ import (
 // does.
 func (g *group) contradictions(ctx context.Context) ([]*Problem, error) {
 	p := &Problem{Kind: Contradicting, Severity: Error,
-		What:    sentence("the files of %s contradict each other: servers have committed different data", g.database),
+		What:    fmt.Sprintf("the files of %s contradict each other: servers have committed different data", g.database),
 		Follows: "clients see other data on each server, and it stays so; ovsdb-tool check-cluster refuses the files"}
 	wrong, undecided := map[string]bool{}, false
 	var logs []*raft.Member
@@ -35,7 +36,7 @@ func (g *group) contradictions(ctx context.Context) ([]*Problem, error) {
 		return nil, err
 	}
 	for _, one := range found {
-		p.Evidence = append(p.Evidence, sentence("%s: %s and %s", one.What, g.name(one.A.Server), g.name(one.B.Server)))
+		p.Evidence = append(p.Evidence, fmt.Sprintf("%s: %s and %s", one.What, g.name(one.A.Server), g.name(one.B.Server)))
 		outvoted := g.outvoted(one)
 		wrong[outvoted] = wrong[outvoted] || outvoted != ""
 		undecided = undecided || outvoted == "" && one.Index > 0
@@ -90,15 +91,15 @@ func (g *group) twoClusters(groups []*group) (problems []*Problem) {
 		}
 		shared := g.sharedHosts(other)
 		p := &Problem{Kind: TwoClusters, Severity: Error, Servers: serversOf(other.members),
-			What:     sentence("there are two clusters of %s: %s with %d servers, and %s with %d (%s)", g.database, short(g.id), len(g.config), short(other.id), len(other.config), other.names(serversOf(other.members))),
-			Evidence: []string{sentence("cluster %s: %s", g.id, describe(g.config)), sentence("cluster %s: %s", other.id, describe(other.config))},
+			What:     fmt.Sprintf("there are two clusters of %s: %s with %d servers, and %s with %d (%s)", g.database, short(g.id), len(g.config), short(other.id), len(other.config), other.names(serversOf(other.members))),
+			Evidence: []string{fmt.Sprintf("cluster %s: %s", g.id, describe(g.config)), fmt.Sprintf("cluster %s: %s", other.id, describe(other.config))},
 			Follows:  "each has data of its own, and clients see that of the server that they reach"}
 		if len(shared) == 0 {
 			p.Severity, p.Follows = Note, "they share no address, so they may be of two deployments; if they should be one, servers of the smaller have to join the other"
 			problems = append(problems, p)
 			continue
 		}
-		p.Repair = g.plan().look(sentence("the steps keep the data of %s, which has more servers or entries; what only %s has is lost: ovs-offline compare shows it", short(g.id), short(other.id))).steps
+		p.Repair = g.plan().look(fmt.Sprintf("the steps keep the data of %s, which has more servers or entries; what only %s has is lost: ovs-offline compare shows it", short(g.id), short(other.id))).steps
 		for _, m := range other.members {
 			if m.state != Joining {
 				p.Repair = append(p.Repair, g.takeOver(other, m.log.Address)...)

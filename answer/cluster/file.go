@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -37,15 +38,15 @@ func (g *group) refused() (problems []*Problem) {
 			continue
 		}
 		p := &Problem{Kind: RefusedLog, Severity: Error, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Committed),
-			What:     sentence("ovsdb-server does not start on the file of %s: its log is broken", g.name(m.server())),
+			What:     fmt.Sprintf("ovsdb-server does not start on the file of %s: its log is broken", g.name(m.server())),
 			Evidence: []string{m.given.Name + ": " + m.log.Refused},
 			Follows:  "the server is missing in the cluster", Repair: g.repairMember(m)}
 		if m.log.Gap {
 			p.What += ": entries are missing in it, as after a full disk that got room while the server ran"
 		}
 		if m.log.Refused == "" {
-			p.Kind, p.What = LostRecords, sentence("records in the middle of the file of %s are lost", g.name(m.server()))
-			p.Evidence = []string{sentence("%s: %s; ovsdb-server ignores the %d records after it", m.given.Name, m.log.Damage, m.log.Ignored)}
+			p.Kind, p.What = LostRecords, fmt.Sprintf("records in the middle of the file of %s are lost", g.name(m.server()))
+			p.Evidence = []string{fmt.Sprintf("%s: %s; ovsdb-server ignores the %d records after it", m.given.Name, m.log.Damage, m.log.Ignored)}
 			p.Follows = "the server starts without entries that it had confirmed: they can be lost for the whole cluster"
 		}
 		problems = append(problems, p)
@@ -61,9 +62,9 @@ func (g *group) cutOff() (problems []*Problem) {
 			continue
 		}
 		p := &Problem{Kind: CutOff, Severity: Warning, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Last()),
-			What:     sentence("the file of %s ends inside a record: its disk was full, or the server ended while it wrote", g.name(m.server())),
+			What:     fmt.Sprintf("the file of %s ends inside a record: its disk was full, or the server ended while it wrote", g.name(m.server())),
 			Evidence: []string{m.given.Name + ": " + m.log.Damage},
-			Follows:  sentence("the server did not confirm that record, so nothing that was committed is lost; the server has entries up to %d", m.log.Last())}
+			Follows:  fmt.Sprintf("the server did not confirm that record, so nothing that was committed is lost; the server has entries up to %d", m.log.Last())}
 		p.Repair = g.makeRoom(m.log.Address)
 		problems = append(problems, p)
 	}
@@ -96,12 +97,12 @@ func (g *group) failed() (problems []*Problem) {
 	for _, server := range g.cannotWrite() {
 		status := g.statuses[server]
 		p := &Problem{Kind: Failed, Severity: Error, Servers: []string{server},
-			What:    sentence("%s cannot write its file: its disk is full or broken", g.name(server)),
+			What:    fmt.Sprintf("%s cannot write its file: its disk is full or broken", g.name(server)),
 			Follows: "it confirms nothing to the leader, so it counts as lost for the majority. If its disk gets room while it runs, its file gets a gap, and the server never starts on it again",
 			Repair:  g.makeRoom(status.Address)}
-		p.Evidence = []string{sentence("cluster/status: Status: %s; its last entry is %d", status.Status, status.Last)}
+		p.Evidence = []string{fmt.Sprintf("cluster/status: Status: %s; its last entry is %d", status.Status, status.Last)}
 		if m := g.member(server); m != nil {
-			p.Evidence = append(p.Evidence, sentence("%s: the last entry in the file is %d", m.given.Name, m.log.Last()))
+			p.Evidence = append(p.Evidence, fmt.Sprintf("%s: the last entry in the file is %d", m.given.Name, m.log.Last()))
 		}
 		for _, peer := range g.silent() {
 			if peer.server == server {
@@ -123,18 +124,18 @@ func (g *group) gone() (problems []*Problem) {
 			return other != m && other.log.Address == m.log.Address && g.config[other.server()] != ""
 		})
 		p := &Problem{Kind: HasLeft, Severity: Warning, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Committed),
-			What:    sentence("%s has left the cluster, and its file is still there", g.name(m.server())),
+			What:    fmt.Sprintf("%s has left the cluster, and its file is still there", g.name(m.server())),
 			Follows: "a server that has left can never come back with this file: ovsdb-server refuses to start on it"}
 		p.Evidence = []string{m.given.Name + `: a record says that the server "left"`}
 		if m.state == Removed {
-			p.Kind, p.What = WasRemoved, sentence("%s was removed from the cluster (cluster/kick), and its file is still there", g.name(m.server()))
+			p.Kind, p.What = WasRemoved, fmt.Sprintf("%s was removed from the cluster (cluster/kick), and its file is still there", g.name(m.server()))
 			_, since := g.newest.log.ServersAt(g.upTo)
-			p.Evidence = []string{sentence("%s: entry %d has the servers %s", g.newest.given.Name, since, describe(g.committed)),
-				sentence("%s: its log ends at entry %d", m.given.Name, m.log.Last())}
+			p.Evidence = []string{fmt.Sprintf("%s: entry %d has the servers %s", g.newest.given.Name, since, describe(g.committed)),
+				fmt.Sprintf("%s: its log ends at entry %d", m.given.Name, m.log.Last())}
 			p.Follows = "a server that starts on this file asks the others for votes forever, and serves nothing"
 			if n := m.log.Elections(); n > 0 {
 				p.Severity = Error
-				p.Evidence = append(p.Evidence, sentence("%s: it asked for votes in vain up to term %d", m.given.Name, m.log.CurrentTerm))
+				p.Evidence = append(p.Evidence, fmt.Sprintf("%s: it asked for votes in vain up to term %d", m.given.Name, m.log.CurrentTerm))
 			}
 			if m.status != nil && m.status.Apart() != "" {
 				p.Severity = Error
@@ -160,14 +161,14 @@ func (g *group) sameServer(ctx context.Context) (problems []*Problem) {
 		conflict := raft.Conflict(first.log, m.log)
 		if err == nil && len(found) == 0 && conflict == 0 && first.log.Address == m.log.Address {
 			problems = append(problems, &Problem{Kind: SameServer, Severity: Note, Servers: []string{m.server()},
-				What: sentence("%s is an older file of %s: the newer one counts", m.given.Name, g.name(m.server()))})
+				What: fmt.Sprintf("%s is an older file of %s: the newer one counts", m.given.Name, g.name(m.server()))})
 			continue
 		}
 		problems = append(problems, &Problem{Kind: SameServer, Severity: Error, Servers: []string{m.server()},
-			What:     sentence("%s and %s are of one server (%s), and differ: its file was copied, and two servers run on it", first.given.Name, m.given.Name, short(m.server())),
-			Evidence: []string{sentence("entries %d to %d, and entries %d to %d", first.log.First(), first.log.Last(), m.log.First(), m.log.Last())},
+			What:     fmt.Sprintf("%s and %s are of one server (%s), and differ: its file was copied, and two servers run on it", first.given.Name, m.given.Name, short(m.server())),
+			Evidence: []string{fmt.Sprintf("entries %d to %d, and entries %d to %d", first.log.First(), first.log.Last(), m.log.First(), m.log.Last())},
 			Follows:  "the others can't tell the two apart: entries that one confirmed are missing on the other",
-			Repair:   g.plan().look(sentence("end the server of %s, move its file away, and let it join with a new one (ovsdb-tool join-cluster)", m.given.Name)).steps})
+			Repair:   g.plan().look(fmt.Sprintf("end the server of %s, move its file away, and let it join with a new one (ovsdb-tool join-cluster)", m.given.Name)).steps})
 	}
 	return problems
 }
@@ -189,13 +190,13 @@ func (g *group) behind() (problems []*Problem) {
 			continue // the file was copied before
 		}
 		p := &Problem{Kind: Behind, Severity: Note, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Committed),
-			What: sentence("%s lacks the last %d committed entries: it does not run or cannot write, or its file was copied earlier than the others", g.name(m.server()), missing),
-			Evidence: []string{sentence("%s: its log ends at entry %d of term %d", m.given.Name, m.log.Last(), m.log.LastTerm()),
-				sentence("%s: entries up to %d are committed", g.newest.given.Name, g.upTo)},
+			What: fmt.Sprintf("%s lacks the last %d committed entries: it does not run or cannot write, or its file was copied earlier than the others", g.name(m.server()), missing),
+			Evidence: []string{fmt.Sprintf("%s: its log ends at entry %d of term %d", m.given.Name, m.log.Last(), m.log.LastTerm()),
+				fmt.Sprintf("%s: entries up to %d are committed", g.newest.given.Name, g.upTo)},
 			Follows: "its clients see old data until it has caught up"}
 		if m.log.KnownTerm() < newest.LastTerm() || missing > many || m.log.Last() < newest.Index {
 			p.Severity = Warning
-			p.Evidence = append(p.Evidence, sentence("it knows nothing of the terms after %d; the cluster is in term %d", m.log.KnownTerm(), newest.LastTerm()))
+			p.Evidence = append(p.Evidence, fmt.Sprintf("it knows nothing of the terms after %d; the cluster is in term %d", m.log.KnownTerm(), newest.LastTerm()))
 			if m.log.KnownTerm() >= newest.LastTerm() {
 				p.Evidence = p.Evidence[:2]
 			}
@@ -231,8 +232,8 @@ func (g *group) pending() []*Problem {
 	}
 	_, since := g.newest.log.ServersAt(g.newest.log.Last())
 	return []*Problem{{Kind: PendingServers, Severity: Note, What: what, Servers: append(added, removed...),
-		Evidence: []string{sentence("%s: entry %d; entries up to %d are committed", g.newest.given.Name, since, g.upTo)},
-		Follows:  sentence("the servers count it already: %d of %d have to agree, and no other change of servers begins before", g.majority(), len(g.config))}}
+		Evidence: []string{fmt.Sprintf("%s: entry %d; entries up to %d are committed", g.newest.given.Name, since, g.upTo)},
+		Follows:  fmt.Sprintf("the servers count it already: %d of %d have to agree, and no other change of servers begins before", g.majority(), len(g.config))}}
 }
 
 // uncommitted finds entries that are not committed: whether they will be, and those that others have
@@ -244,8 +245,8 @@ func (g *group) uncommitted() (problems []*Problem) {
 			continue
 		}
 		problems = append(problems, &Problem{Kind: Uncommitted, Severity: Note, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Last()),
-			What:     sentence("%s has entries %d to %d that the other members do not have: they were never committed, and it drops them when it catches up", g.name(m.server()), conflict, m.log.Last()),
-			Evidence: []string{sentence("%s: entry %d is of term %d; %s: of term %d", m.given.Name, conflict, m.log.At(conflict).Term, g.newest.given.Name, g.newest.log.At(conflict).Term)},
+			What:     fmt.Sprintf("%s has entries %d to %d that the other members do not have: they were never committed, and it drops them when it catches up", g.name(m.server()), conflict, m.log.Last()),
+			Evidence: []string{fmt.Sprintf("%s: entry %d is of term %d; %s: of term %d", m.given.Name, conflict, m.log.At(conflict).Term, g.newest.given.Name, g.newest.log.At(conflict).Term)},
 			Follows:  "the clients that sent these changes got no confirmation, and sent them again or gave up"})
 	}
 	last := g.newest.log.Last()
@@ -259,6 +260,6 @@ func (g *group) uncommitted() (problems []*Problem) {
 		}
 	}
 	return append(problems, &Problem{Kind: Uncommitted, Severity: Note, Servers: []string{g.newest.server()}, At: g.newest.log.LastTime(last),
-		What:    sentence("entries %d to %d of %s are not known to be committed; %d of %d servers have the last one here", g.upTo+1, last, g.name(g.newest.server()), holders, len(g.config)),
-		Follows: sentence("the next leader commits them if it has them; a majority is %d", g.majority())})
+		What:    fmt.Sprintf("entries %d to %d of %s are not known to be committed; %d of %d servers have the last one here", g.upTo+1, last, g.name(g.newest.server()), holders, len(g.config)),
+		Follows: fmt.Sprintf("the next leader commits them if it has them; a majority is %d", g.majority())})
 }

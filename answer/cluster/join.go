@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -14,8 +15,8 @@ func (g *group) joining(groups []*group) (problems []*Problem) {
 			continue
 		}
 		p := &Problem{Kind: StuckJoining, Severity: Error, Servers: []string{m.server()},
-			What:     sentence("%s has not joined the cluster", g.name(m.server())),
-			Evidence: []string{sentence("%s: it holds no data, and joins %s of the database %s", m.given.Name, phrase.FirstNames(m.log.Remotes), m.log.Name)},
+			What:     fmt.Sprintf("%s has not joined the cluster", g.name(m.server())),
+			Evidence: []string{fmt.Sprintf("%s: it holds no data, and joins %s of the database %s", m.given.Name, phrase.FirstNames(m.log.Remotes), m.log.Name)},
 			Follows:  "it serves nothing, and does not count for the majority"}
 		if m.status != nil {
 			p.Evidence = append(p.Evidence, "cluster/status: Status: "+m.status.Status)
@@ -28,7 +29,7 @@ func (g *group) joining(groups []*group) (problems []*Problem) {
 
 // whyJoining adds the cause and the repair.
 func (g *group) whyJoining(m *member, p *Problem) {
-	cause := func(format string, args ...any) { p.What += ": " + sentence(format, args...) }
+	cause := func(format string, args ...any) { p.What += ": " + fmt.Sprintf(format, args...) }
 	if g.newest == nil {
 		cause("no file of a server at its remote addresses was given, so the reason is not known here")
 		p.Repair = g.plan().look("collect the files of the cluster's members as well").steps
@@ -88,9 +89,9 @@ func (g *group) deadEnd(m *member) string {
 		}
 	}
 	if len(out) > 0 {
-		return sentence("its remote addresses lead only to servers that take no part in the cluster now (%s)", phrase.FirstNames(out))
+		return fmt.Sprintf("its remote addresses lead only to servers that take no part in the cluster now (%s)", phrase.FirstNames(out))
 	}
-	return sentence("none of its remote addresses is that of a server of the cluster, whose servers are %s", describe(g.config))
+	return fmt.Sprintf("none of its remote addresses is that of a server of the cluster, whose servers are %s", describe(g.config))
 }
 
 // atAddress returns the servers of the configuration at an address, but for one.

@@ -388,6 +388,8 @@ func TestDiskOfAMemberIsReplaced(t *testing.T) {
 	leader := l.Leader()
 	replaced := l.Other(leader)
 	old := l.id(replaced)
+	files := l.collect([]*ovs.Member{replaced})
+	files[0].Name = "old"
 	l.lose(replaced)
 	replaced.Join(leader.Address)
 	replaced.Start()
@@ -395,6 +397,7 @@ func TestDiskOfAMemberIsReplaced(t *testing.T) {
 	l.write(leader, 1)
 	p := l.one(l.examine(l.collect(l.Members)), cluster.SameAddress)
 	l.says(p, replaced.Address, old[:4])
+	l.one(l.examine(append(l.collect(l.Members), files...)), cluster.SameAddress, cluster.Behind)
 	l.repair(p)
 	l.Wait("it is removed", func() bool { return !strings.Contains(leader.Status(), "("+old[:4]+" at") })
 	l.serves(l.Members...)

@@ -12,9 +12,6 @@ import (
 	"ovs-offline/internal/phrase"
 )
 
-// sentence is fmt.Sprintf.
-func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) }
-
 // serves reports whether the output of a server shows that the cluster had a leader.
 func (g *group) serves() bool {
 	for _, status := range g.statuses {
@@ -50,7 +47,7 @@ func (g *group) quorum() []*Problem {
 		return nil // the servers whose files were not given may be well
 	}
 	p := &Problem{Kind: NoQuorum, Severity: Error, At: g.newest.log.LastTime(g.newest.log.Last()),
-		What:    sentence("%s has no majority: %d of its %d servers have a usable file here, and %d are needed", g.database, len(voters), len(g.config), need),
+		What:    fmt.Sprintf("%s has no majority: %d of its %d servers have a usable file here, and %d are needed", g.database, len(voters), len(g.config), need),
 		Follows: "no change is possible, no leader is elected, and no server can be removed or join with ovs-appctl"}
 	for _, m := range g.members {
 		if _, counts := g.config[m.server()]; counts {
@@ -64,9 +61,9 @@ func (g *group) quorum() []*Problem {
 	keep := g.bestData()
 	plan := g.plan()
 	if len(voters)+len(absent) >= need {
-		plan.look(sentence("first try to bring back the missing servers with their files: with %d of them the cluster serves again, and nothing is lost. Only if that is impossible, go on", need-len(voters)))
+		plan.look(fmt.Sprintf("first try to bring back the missing servers with their files: with %d of them the cluster serves again, and nothing is lost. Only if that is impossible, go on", need-len(voters)))
 	}
-	lost := sentence("the data of %s is kept: its log ends at entry %d of term %d", g.name(keep.server()), keep.log.Last(), keep.log.LastTerm())
+	lost := fmt.Sprintf("the data of %s is kept: its log ends at entry %d of term %d", g.name(keep.server()), keep.log.Last(), keep.log.LastTerm())
 	if at := keep.log.LastTime(keep.log.Last()); !at.IsZero() {
 		lost += " (" + at.UTC().Format(time.DateTime) + ")"
 	}
@@ -87,9 +84,9 @@ func (g *group) usability(m *member) string {
 	case !m.log.Belongs():
 		return "its file does not count it as a member"
 	}
-	text := sentence("its file is sound, its log ends at entry %d of term %d", m.log.Last(), m.log.LastTerm())
+	text := fmt.Sprintf("its file is sound, its log ends at entry %d of term %d", m.log.Last(), m.log.LastTerm())
 	if n := m.log.Elections(); n > 0 {
-		text += sentence(", and it asked for votes in vain %s, up to term %d", phrase.Count(n, "time"), m.log.CurrentTerm)
+		text += fmt.Sprintf(", and it asked for votes in vain %s, up to term %d", phrase.Count(n, "time"), m.log.CurrentTerm)
 	}
 	if m.status != nil && m.status.Apart() != "" {
 		text += "; " + m.status.Apart()
@@ -118,17 +115,17 @@ func (g *group) noLeader(voters, tried []*member) []*Problem {
 	absent := g.absent()
 	missing := append(serversOf(rest), absent...)
 	p := &Problem{Kind: NoLeader, Severity: Error, Servers: missing, At: g.newest.log.LastTime(g.newest.log.Last()),
-		What:    sentence("%s has no leader: %s asked for votes in vain, and %s did not answer", g.database, g.names(serversOf(tried)), cmp.Or(g.names(missing), "the others")),
+		What:    fmt.Sprintf("%s has no leader: %s asked for votes in vain, and %s did not answer", g.database, g.names(serversOf(tried)), cmp.Or(g.names(missing), "the others")),
 		Follows: "no change is possible until a majority of the servers runs and reaches each other; the data is whole"}
 	if len(rest) >= g.majority() {
-		p.What = sentence("%s asked for votes in vain: %s do not run, or it can't reach them", g.names(serversOf(tried)), g.names(missing))
-		p.Follows = sentence("if they do not run, %s takes no change; the data is whole", g.database)
+		p.What = fmt.Sprintf("%s asked for votes in vain: %s do not run, or it can't reach them", g.names(serversOf(tried)), g.names(missing))
+		p.Follows = fmt.Sprintf("if they do not run, %s takes no change; the data is whole", g.database)
 	}
 	for _, m := range voters {
 		p.Evidence = append(p.Evidence, g.name(m.server())+": "+g.usability(m))
 	}
 	plan := g.plan()
-	plan.look(sentence("%d of %d servers have to run and reach each other; no file needs a repair", g.majority(), len(g.config)))
+	plan.look(fmt.Sprintf("%d of %d servers have to run and reach each other; no file needs a repair", g.majority(), len(g.config)))
 	for _, server := range missing {
 		plan.start(g.address(server), "start its ovsdb-server if it does not run, or give it back the connection to the addresses of the others: "+phrase.FirstNames(g.remotes(g.address(server))))
 	}
@@ -163,10 +160,10 @@ func (g *group) apart() (problems []*Problem) {
 			continue
 		}
 		p := &Problem{Kind: Apart, Severity: Error, Servers: []string{m.server()}, At: m.log.LastTime(m.log.Committed),
-			What:    sentence("%s is apart from the cluster: it asks for votes in vain, while %s go on", g.name(m.server()), g.names(serversOf(rest))),
+			What:    fmt.Sprintf("%s is apart from the cluster: it asks for votes in vain, while %s go on", g.name(m.server()), g.names(serversOf(rest))),
 			Follows: "its clients see old data and can change nothing; once it is back, its higher term costs the cluster one election",
 			Evidence: []string{g.name(m.server()) + ": " + g.usability(m),
-				sentence("%s: its log ends at entry %d of term %d", g.name(rest[0].server()), rest[0].log.Last(), rest[0].log.LastTerm())}}
+				fmt.Sprintf("%s: its log ends at entry %d of term %d", g.name(rest[0].server()), rest[0].log.Last(), rest[0].log.LastTerm())}}
 		plan := g.plan().look("its file needs no repair: it catches up once it reaches the others")
 		plan.start(m.log.Address, "give it back the connection to the addresses of the others, both ways: "+phrase.FirstNames(g.remotes(m.log.Address)))
 		p.Repair = plan.waitMember(m.log.Address).steps
@@ -179,16 +176,14 @@ func (g *group) apart() (problems []*Problem) {
 // server has their address.
 func (g *group) dead() (problems []*Problem) {
 	reported := map[string]bool{}
-	for _, server := range g.absent() {
-		address := g.config[server]
-		for _, m := range g.members {
-			if m.log.Address != address || m.server() == server || m.state == Joining {
-				continue
-			}
-			reported[server] = true
-			severity, what := Error, sentence("%s is still counted, and its address is that of %s now", g.name(server), g.name(m.server()))
-			problems = append(problems, g.deadServer(server, SameAddress, severity, what, "no file of "+short(server)+" was given, and "+m.given.Name+" has its address"))
+	for _, server := range slices.Sorted(maps.Keys(g.config)) {
+		m := g.successor(server)
+		if m == nil {
+			continue
 		}
+		reported[server] = true
+		problems = append(problems, g.deadServer(server, SameAddress, Error, fmt.Sprintf("%s is still counted, and its address is that of %s now", g.name(server), g.name(m.server())),
+			fmt.Sprintf("%s has the address %s, and both servers are in the configuration", m.given.Name, m.log.Address)))
 	}
 	for _, server := range g.cannotWrite() {
 		reported[server] = true
@@ -198,13 +193,27 @@ func (g *group) dead() (problems []*Problem) {
 			continue
 		}
 		reported[silent.server] = true
-		what := sentence("%s does not answer the leader", g.name(silent.server))
+		what := fmt.Sprintf("%s does not answer the leader", g.name(silent.server))
 		if silent.Connected {
 			what += ", though it is connected: it hangs, or its disk is full"
 		}
 		problems = append(problems, g.deadServer(silent.server, Dead, Warning, what, silent.evidence))
 	}
 	return problems
+}
+
+// successor returns the member that has the address of a server of the configuration now: one that
+// the configuration has too, and whose file is the newer one. It is nil if there is none.
+func (g *group) successor(server string) *member {
+	for _, m := range g.members { // the newest first
+		if m.server() == server {
+			return nil
+		}
+		if m.log.Address == g.config[server] && g.config[m.server()] != "" {
+			return m
+		}
+	}
+	return nil
 }
 
 // silentPeer is a server of which the leader hears nothing.
@@ -229,9 +238,9 @@ func (g *group) silent() (list []silentPeer) {
 			}
 			evidence := "it never heard of it"
 			if peer.Silent >= 0 {
-				evidence = sentence("its last message was %v ago", time.Duration(peer.Silent)*time.Millisecond)
+				evidence = fmt.Sprintf("its last message was %v ago", time.Duration(peer.Silent)*time.Millisecond)
 			}
-			list = append(list, silentPeer{peer, server, sentence("cluster/status of the leader %s: of %s, %s", g.name(id), peer.Address, evidence)})
+			list = append(list, silentPeer{peer, server, fmt.Sprintf("cluster/status of the leader %s: of %s, %s", g.name(id), peer.Address, evidence)})
 		}
 	}
 	return list
@@ -250,7 +259,7 @@ func (g *group) byShort(short, address string) string {
 func (g *group) deadServer(server string, kind Kind, severity Severity, what, evidence string) *Problem {
 	left := len(g.config) - 1
 	p := &Problem{Kind: kind, Severity: severity, Servers: []string{server}, What: what, Evidence: []string{evidence},
-		Follows: sentence("it counts for the majority: with it, %d of %d servers have to run; without it, %d of %d", g.majority(), len(g.config), left/2+1, left)}
+		Follows: fmt.Sprintf("it counts for the majority: with it, %d of %d servers have to run; without it, %d of %d", g.majority(), len(g.config), left/2+1, left)}
 	plan := g.plan()
 	if kind == Dead {
 		plan.look("if it can come back with its file, start it again, with room on its disk: it catches up by itself. Only if it is gone for good, go on")
@@ -259,7 +268,7 @@ func (g *group) deadServer(server string, kind Kind, severity Severity, what, ev
 	if kind == Dead {
 		file, _ := g.place(g.config[server])
 		p.Repair = append(p.Repair, Step{Server: g.config[server], On: plan.on(g.config[server]), Action: Look,
-			Text: sentence("a new server at this address joins with ovsdb-tool --cid=%s join-cluster %s %s %s %s", g.id, file, g.database, g.config[server], strings.Join(g.remotes(g.config[server]), " "))})
+			Text: fmt.Sprintf("a new server at this address joins with ovsdb-tool --cid=%s join-cluster %s %s %s %s", g.id, file, g.database, g.config[server], strings.Join(g.remotes(g.config[server]), " "))})
 	}
 	return p
 }
@@ -271,8 +280,8 @@ func (g *group) noFile() []*Problem {
 		return nil
 	}
 	p := &Problem{Kind: NoFile, Severity: Note, Servers: absent,
-		What:    sentence("no file was given of %s: whether they run is not known here", g.names(absent)),
-		Follows: sentence("%d of %d servers have to run", g.majority(), len(g.config))}
+		What:    fmt.Sprintf("no file was given of %s: whether they run is not known here", g.names(absent)),
+		Follows: fmt.Sprintf("%d of %d servers have to run", g.majority(), len(g.config))}
 	if len(g.voters()) >= g.majority() {
 		plan := g.plan().look("only if such a server is gone for good")
 		for _, server := range absent {

@@ -2,11 +2,10 @@ package cluster
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
-
-	"ovs-offline/internal/ovsdb/raft"
 )
 
 // maxTerms bounds the list of terms.
@@ -123,12 +122,12 @@ func (g *group) bouncing(terms []Term) []*Problem {
 	}
 	timer := g.newest.log.TimerAt(g.newest.log.Last())
 	p := &Problem{Kind: Bouncing, Severity: Warning, At: window[most-1].Begin, Servers: slices.Sorted(maps.Keys(changes)),
-		What:    sentence("the cluster elected a leader %d times in %v: an election timer of %d ms is too short for its load, or servers can't reach each other", most, window[most-1].Begin.Sub(window[0].Begin).Round(time.Second), timer),
+		What:    fmt.Sprintf("the cluster elected a leader %d times in %v: an election timer of %d ms is too short for its load, or servers can't reach each other", most, window[most-1].Begin.Sub(window[0].Begin).Round(time.Second), timer),
 		Follows: "each election stops all changes for as long as it takes, and clients that want the leader connect again"}
 	for _, term := range window[:min(len(window), 5)] {
-		p.Evidence = append(p.Evidence, sentence("term %d: %s, from %s", term.First, g.leaderOf(term), term.Begin.UTC().Format(time.DateTime)))
+		p.Evidence = append(p.Evidence, fmt.Sprintf("term %d: %s, from %s", term.First, g.leaderOf(term), term.Begin.UTC().Format(time.DateTime)))
 	}
-	p.Repair = g.plan().appctl(g.speaker(""), sentence("cluster/change-election-timer %s %d", g.database, min(2*timer, maxTimer)), "each call can double the timer at most; call it again up to some 10000 ms").steps
+	p.Repair = g.plan().appctl(g.speaker(""), fmt.Sprintf("cluster/change-election-timer %s %d", g.database, min(2*timer, maxTimer)), "each call can double the timer at most; call it again up to some 10000 ms").steps
 	if timer >= maxTimer {
 		p.Repair = nil
 	}
@@ -148,48 +147,33 @@ func (g *group) leaderOf(term Term) string {
 	return g.name(term.Leader)
 }
 
-// differing finds members whose election timer or schema differs, though they have the entry that
-// set it.
+// differing finds members that have all committed entries, and whose election timers or schemas differ.
 func (g *group) differing() (problems []*Problem) {
 	timers, schemas := map[int64][]string{}, map[string][]string{}
 	for _, m := range g.voters() {
-		if set := lastIndex(g.newest.log.Timers); m.log.Last() >= set {
-			timers[m.log.TimerAt(m.log.Last())] = append(timers[m.log.TimerAt(m.log.Last())], m.server())
+		if m.log.Last() < g.upTo {
+			continue
 		}
-		if set := lastVersion(g.newest.log.Versions); m.log.Last() >= set {
-			if version := m.log.VersionAt(m.log.Last()); version != "" {
-				schemas[version] = append(schemas[version], m.server())
-			}
+		timer, version := m.log.TimerAt(g.upTo), m.log.VersionAt(g.upTo)
+		timers[timer] = append(timers[timer], m.server())
+		if version != "" {
+			schemas[version] = append(schemas[version], m.server())
 		}
 	}
 	if len(timers) > 1 {
 		p := &Problem{Kind: Timers, Severity: Warning, What: "members have different election timers", Follows: "the one with the shorter timer asks for elections while the leader still counts as alive"}
 		for _, timer := range slices.Sorted(maps.Keys(timers)) {
-			p.Evidence = append(p.Evidence, sentence("%d ms: %s", timer, g.names(timers[timer])))
+			p.Evidence = append(p.Evidence, fmt.Sprintf("%d ms: %s", timer, g.names(timers[timer])))
 		}
-		p.Repair = g.plan().appctl(g.speaker(""), sentence("cluster/change-election-timer %s %d", g.database, 2*g.newest.log.TimerAt(g.newest.log.Last())), "writes one timer into the log of all members").steps
+		p.Repair = g.plan().appctl(g.speaker(""), fmt.Sprintf("cluster/change-election-timer %s %d", g.database, 2*g.newest.log.TimerAt(g.newest.log.Last())), "writes one timer into the log of all members").steps
 		problems = append(problems, p)
 	}
 	if len(schemas) > 1 {
 		p := &Problem{Kind: Schemas, Severity: Warning, What: "members have different versions of the schema", Follows: "clients see other tables and columns on each server"}
 		for _, version := range slices.Sorted(maps.Keys(schemas)) {
-			p.Evidence = append(p.Evidence, sentence("%s: %s", version, g.names(schemas[version])))
+			p.Evidence = append(p.Evidence, fmt.Sprintf("%s: %s", version, g.names(schemas[version])))
 		}
 		problems = append(problems, p)
 	}
 	return problems
-}
-
-func lastIndex(list []raft.Timer) int64 {
-	if len(list) == 0 {
-		return 0
-	}
-	return list[len(list)-1].Index
-}
-
-func lastVersion(list []raft.Version) int64 {
-	if len(list) == 0 {
-		return 0
-	}
-	return list[len(list)-1].Index
 }
