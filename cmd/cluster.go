@@ -17,13 +17,14 @@ type clusterOptions struct{ *options }
 func newCluster(shared *options) *cobra.Command {
 	o := &clusterOptions{options: shared}
 	command := &cobra.Command{
-		Use: "cluster [FILE]...", Short: "Find out what is wrong with a clustered database (RAFT), and how to repair it",
-		Long: "Read the files of the members of clustered OVN databases: who led in which term, what each\n" +
-			"member has and lacks, which servers count, what is wrong, and which commands repair it, in\n" +
-			"order. Without FILE, the collected databases are read, with the files of other members that\n" +
-			"were collected beside them. A FILE is the database of a member, or what\n" +
-			"`ovs-appctl cluster/status` printed on a server. The more members are given, the more is\n" +
-			"known. Nothing is changed, and no replica needs to run.\n\n" +
+		Use: "cluster [FILE]...", Short: "Find out what is wrong with a clustered database, and how to repair it",
+		Long: "Read the files of the members of clustered OVN databases: who led in which term,\n" +
+			"what each member has and lacks, which servers count, what is wrong, and which\n" +
+			"commands repair it, in order. Nothing is changed, and no replica needs to run.\n\n" +
+			"Without FILE, the collected databases are read, with the files of other members\n" +
+			"that were collected beside them. A FILE is the database of a member, or what\n" +
+			"`ovs-appctl cluster/status` printed on a server. The more are given, the more\n" +
+			"is known.\n\n" +
 			"Exit code 3: a file can't be read. Exit code 4: something is wrong.",
 		Example: "  ovs-offline cluster ctl-1/ovnnb_db.db ctl-2/ovnnb_db.db ctl-3/ovnnb_db.db\n" +
 			"  ovs-offline cluster ovnsb_db.db status-of-ctl-1.txt\n" +

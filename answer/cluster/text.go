@@ -74,13 +74,17 @@ func (c *Cluster) print(page *show.Page) {
 func width(page *show.Page) int { return cmp.Or(page.Width, 80) }
 
 func (c *Cluster) printServers(page *show.Page) {
-	t := page.Table("SERVER", "ADDRESS", "STATE", "TERM", "VOTE", "LOG", "COMMITTED", "LAST CHANGE")
+	t := page.Table("SERVER", "ADDRESS", "STATE", "TERM", "LOG", "LAST CHANGE")
 	for _, s := range c.Servers {
 		row := table.Row{short(s.ID), terminal.Escape(s.Address), string(s.State)}
 		if s.State == Absent || s.State == Joining {
-			row = append(row, "", "", "", "", "")
+			row = append(row, "", "", "")
 		} else {
-			row = append(row, s.Term, short(s.Vote), fmt.Sprintf("%d..%d", s.First, s.Last), s.Committed, date(s.Changed))
+			log := fmt.Sprintf("%d..%d", s.First, s.Last)
+			if s.Committed < s.Last {
+				log += fmt.Sprintf(" (%d committed)", s.Committed)
+			}
+			row = append(row, s.Term, log, date(s.Changed))
 		}
 		t.AppendRow(row)
 	}
