@@ -344,3 +344,12 @@ func FuzzLogLine(f *testing.F) {
 		}
 	})
 }
+
+func TestProgramOfAComment(t *testing.T) {
+	for comment, want := range map[string]string{
+		"ovn-northd": "ovn-northd", "ovn-controller\novn-controller: registering chassis 'n1'": "ovn-controller", "ovs-vsctl (invoked by sh): ovs-vsctl show": "ovs-vsctl",
+		"ovn-nbctl: ls-add sw0": "ovn-nbctl", "maintenance": "", "by ovn-northd": "", "": "",
+	} {
+		expect.Equal(t, programOf(comment), want, comment)
+	}
+}

@@ -140,6 +140,11 @@ func (r *Reader) parseHost(text []byte) bool {
 	if !ok || len(host) == 0 || len(host) > 255 {
 		return false
 	}
+	if bytes.HasPrefix(rest, []byte("ovs|")) { // --syslog-method=unix:PATH sends no name of the program
+		r.line.Host = host
+		r.parseMessage(rest)
+		return true
+	}
 	tag, message, ok := cut(rest, ':')
 	if !ok || len(tag) == 0 || len(tag) > 128 {
 		return false

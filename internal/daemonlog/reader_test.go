@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +47,41 @@ func TestRealDaemons(t *testing.T) {
 			t.Errorf("no warning about the type of p0:\n%s", files.Read(t, path))
 		}
 	}
+}
+
+// TestRealSyslog reads what a real program sends to a syslog server, in the lines that such a server writes.
+func TestRealSyslog(t *testing.T) {
+	ovs.Need(t, "ovs-vsctl")
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.LocalAddr().String())
+	send := exec.Command("ovs-vsctl", "--syslog-method=udp:127.0.0.1:"+port, "-vsyslog:info", "--db=unix:/nonexistent", "--timeout=1", "show")
+	if err := send.Run(); err == nil {
+		t.Fatal("it found a database")
+	}
+	var levels []Level
+	for range 3 {
+		raw := make([]byte, 1<<16)
+		n, _, err := server.ReadFrom(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, sent, _ := strings.Cut(string(raw[:n]), ">") // the facility and severity
+		for _, tag := range []string{"ovs-vsctl: ", ""} { // by syslog(3), and by --syslog-method=unix:
+			lines, result := readAll(t, "Apr  6 06:36:09 compute-1 "+tag+sent+"\n", Options{Location: time.UTC, Reference: time.Now()})
+			if result.Continued > 0 || lines[0].Host != "compute-1" || lines[0].Level == Unknown || lines[0].Module == "" || !strings.Contains(lines[0].Text, "unix:/nonexistent") {
+				t.Errorf("%q: %+v", sent, lines)
+			}
+			if tag != "" {
+				expect.Equal(t, lines[0].Program, "ovs-vsctl")
+				levels = append(levels, lines[0].Level)
+			}
+		}
+	}
+	expect.Equal(t, levels, []Level{Info, Info, Error})
 }
 
 // TestCapturedLogs reads the logs in a real sos report: of Open vSwitch, and of a Neutron agent, whose
