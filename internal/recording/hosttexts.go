@@ -22,11 +22,14 @@ var (
 	unitMemoryPath  = regexp.MustCompile(`(?:^|/)sys/fs/cgroup/.*\b(?:ovn|openvswitch|ovs)[^/]*\.service/memory\.(?:current|usage_in_bytes)$`)
 )
 
+// mayHaveText matches a part of all the paths above. A source can have a million.
+var mayHaveText = regexp.MustCompile(`etc/|/pki/|openssl_x509_|/memory\.`)
+
 // HostTextOf returns the text in host/ for which a file is used, judged by its path and its beginning. A
 // file with a private key is never used.
 func HostTextOf(file string, start []byte) (text string, ok bool) {
 	switch {
-	case bytes.Contains(start, []byte("PRIVATE KEY")):
+	case !mayHaveText.MatchString(file), bytes.Contains(start, []byte("PRIVATE KEY")):
 	case certificatePath.MatchString(file) && (bytes.Contains(start, []byte("-----BEGIN CERTIFICATE-----")) || bytes.Contains(start, []byte("notAfter="))):
 		return workdir.HostCertificates, true
 	case novaPath.MatchString(file):
@@ -39,5 +42,5 @@ func HostTextOf(file string, start []byte) (text string, ok bool) {
 
 // MayHaveHostText reports whether HostTextOf may be true for a path.
 func MayHaveHostText(file string) bool {
-	return certificatePath.MatchString(file) || novaPath.MatchString(file) || unitMemoryPath.MatchString(file)
+	return mayHaveText.MatchString(file) && (certificatePath.MatchString(file) || novaPath.MatchString(file) || unitMemoryPath.MatchString(file))
 }

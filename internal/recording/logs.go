@@ -1,8 +1,10 @@
 package recording
 
 import (
+	"bytes"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -44,7 +46,7 @@ var (
 	journalText = regexp.MustCompile(`(?:^|/)(?:sos_commands|sos_strings)/(?:logs|systemd|openvswitch|ovn_host|ovn_central|openstack_neutron|networking|networkmanager)/(journalctl_[^/]+)$`)
 	journalMeta = regexp.MustCompile(`--list-boots|--disk-usage|--verify|--header`)
 	kernelText  = regexp.MustCompile(`(?:^|/)sos_commands/kernel/(dmesg(?:_-T)?)$`)
-	mayBeLog    = regexp.MustCompile(`\.log|/logs/|/log/|var\.log\.|journalctl_|/dmesg`)
+	mayBeLog    = regexp.MustCompile(`\.log|/logs/|/log/|var\.log\.|journalctl_|/dmesg|_logs_`)
 	// logEnding is what is not part of the program's name.
 	logEnding = regexp.MustCompile(`\.log` + rotation + `$`)
 )
@@ -56,6 +58,7 @@ var podLogs = []*regexp.Regexp{
 	regexp.MustCompile(`(?:^|/)var/log/containers/(?P<pod>[^/_]+)_[^/_]+_(?P<container>[^/]+)-(?P<name>[0-9a-f]{64}\.log)$`),
 	regexp.MustCompile(`(?:^|/)namespaces/[^/]+/pods/(?P<pod>[^/]+)/(?P<container>[^/]+)/[^/]+/logs/(?P<name>.+)$`),
 	regexp.MustCompile(`(?:^|/)logs/[^/]+/(?P<pod>[^/]+)/(?P<container>[^/]+?)(?P<name>\.log(?:\.[0-9]+)?)$`),
+	regexp.MustCompile(`(?:^|/)sos_commands/(?:podman|docker)/(?:containers/)?(?P<pod>podman|docker)_logs_(?:-t_)?(?P<container>[A-Za-z0-9_-]+)(?P<name>)$`),
 	regexp.MustCompile(`(?:^|/)var/log/containers/(?P<pod>stdouts)/(?P<container>[^/]+?)(?P<name>\.log` + rotation + `)$`),
 }
 
@@ -126,8 +129,8 @@ func podLog(file string) (log LogFile, ok bool) {
 		if !known {
 			return LogFile{}, false
 		}
-		if pod == "stdouts" { // podman, which has no pods
-			return LogFile{Program: program, Name: "stdouts." + container + name, Sure: true}, true
+		if slices.Contains([]string{"stdouts", "podman", "docker"}, pod) { // which have no pods
+			return LogFile{Program: program, Name: pod + "." + container + name, Sure: true}, true
 		}
 		return LogFile{Program: program, Name: PodLogName(pod, strings.TrimPrefix(name, ".")), Pod: pod, Sure: true}, true
 	}
@@ -150,6 +153,8 @@ func PodLogName(pod, name string) string { return pod + "." + strings.ReplaceAll
 // time that a container runtime puts in front.
 var daemonLine = regexp.MustCompile(`(?m)^(?:[0-9T:.+-]+Z? (?:std(?:out|err) [FP] )?)?[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\|[0-9]+\|([a-z0-9_]+)(?:\([^)|]*\))?\|(?:EMER|ERR|WARN|INFO|DBG)\|`)
 
+func severities() []string { return []string{"|INFO|", "|WARN|", "|ERR|", "|DBG|", "|EMER|"} }
+
 // modulePrograms has the programs that alone have a module, by which a log without a name is known.
 func modulePrograms() map[string]string {
 	return map[string]string{
@@ -163,6 +168,9 @@ func modulePrograms() map[string]string {
 // LogOfContent returns the log that the beginning of a file shows to be one of a program of Open vSwitch
 // or OVN. The program is in the file's name, or else modules tell it.
 func LogOfContent(file string, start []byte) (log LogFile, ok bool) {
+	if !slices.ContainsFunc(severities(), func(word string) bool { return bytes.Contains(start, []byte(word)) }) {
+		return LogFile{}, false // a source can have a million files
+	}
 	modules := daemonLine.FindAllSubmatch(start, -1)
 	if modules == nil {
 		return LogFile{}, false

@@ -37,6 +37,8 @@ func TestLogsByPath(t *testing.T) {
 		"var/log/pods/kube-system_etcd-x_12-34/etcd/0.log":                                              {},
 		"var/log/containers/ovnkube-node-a_openshift-ovn-kubernetes_ovn-controller-" + hash + ".log":    {"ovn-controller", "ovnkube-node-a." + hash + ".log", "ovnkube-node-a"},
 		"var/log/containers/stdouts/ovn_controller.log":                                                 {"ovn-controller", "stdouts.ovn_controller.log"},
+		"sos_commands/podman/containers/podman_logs_-t_ovn_controller":                                  {"ovn-controller", "podman.ovn_controller"},
+		"sos_commands/podman/podman_logs_-t_nova_compute":                                               {},
 		"logs/kube-system/kube-ovn-controller-x/kube-ovn-controller.log":                                {"kube-ovn-controller", "kube-ovn-controller-x.log", "kube-ovn-controller-x"},
 		"kubectl-ko-log/n1/kube-ovn/kube-ovn-cni.log":                                                   {"kube-ovn-cni", "kube-ovn-cni.log"},
 		"var/log/openvswitch/notes.txt":                                                                 {},
