@@ -478,10 +478,7 @@ func TestRecordsInTheMiddleAreDamaged(t *testing.T) {
 	broken := l.Other(leader)
 	l.serves(l.Members...)
 	broken.Stop()
-	text, err := os.ReadFile(broken.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := l.read(broken)
 	at := strings.Index(string(text), `"sw2"`)
 	text[at+1] = 0
 	if err := os.WriteFile(broken.File, text, 0o600); err != nil {
@@ -493,26 +490,45 @@ func TestRecordsInTheMiddleAreDamaged(t *testing.T) {
 	l.serves(l.Members...)
 }
 
-// TestEntriesAreMissing takes a record out of a member's file: ovsdb-server refuses it.
+// loseRecord ends a member and takes a record out of its file: ovsdb-server refuses it.
+func (l *lab) loseRecord(m *ovs.Member) {
+	l.t.Helper()
+	m.Stop()
+	text := string(l.read(m))
+	inside := strings.Index(text, `"sw2"`)
+	from := strings.LastIndex(text[:inside], "OVSDB CLUSTER")
+	to := inside + strings.Index(text[inside:], "OVSDB CLUSTER")
+	if err := os.WriteFile(m.File, []byte(text[:from]+text[to:]), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
 func TestEntriesAreMissing(t *testing.T) {
 	l := start(t, 3)
-	leader := l.Leader()
-	broken := l.Other(leader)
+	broken := l.Other(l.Leader())
 	l.serves(l.Members...)
-	broken.Stop()
-	text, err := os.ReadFile(broken.File)
-	if err != nil {
-		t.Fatal(err)
-	}
-	inside := strings.Index(string(text), `"sw2"`)
-	from := strings.LastIndex(string(text[:inside]), "OVSDB CLUSTER")
-	to := inside + strings.Index(string(text[inside:]), "OVSDB CLUSTER")
-	if err := os.WriteFile(broken.File, append(text[:from:from], text[to:]...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	l.loseRecord(broken)
 	p := l.one(l.examine(l.collect(l.Members)), cluster.RefusedLog)
 	l.says(p, broken.Address)
 	l.repair(p)
+	l.serves(l.Members...)
+}
+
+// TestMajorityOfTheFilesIsBroken leaves one file of three, whose data is restored.
+func TestMajorityOfTheFilesIsBroken(t *testing.T) {
+	l := start(t, 3)
+	l.serves(l.Members...)
+	for _, m := range l.Members[:2] {
+		l.loseRecord(m)
+	}
+	report := l.examine(l.collect(l.Members))
+	for _, c := range report.Clusters {
+		if p := c.Problems[0]; p.Kind != cluster.NoQuorum || len(c.Problems) != 3 {
+			t.Errorf("problems: %s", printed(report))
+		} else {
+			l.repair(p)
+		}
+	}
 	l.serves(l.Members...)
 }
 
