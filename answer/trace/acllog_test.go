@@ -22,13 +22,38 @@ import (
 // each packet that the ovn-controllers logged: by an ACL with the name and the verdict of the log.
 func TestFlowsExplainWhatACLsLogged(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd", "ovn-nbctl", "xz")
-	live := logACLs(t)
+	explainsLogged(t, "")
+}
+
+// TestFlowsExplainWhatACLsLoggedOfEachRelease does the same with other releases: newer ones evaluate ACLs in one
+// stage, and carry them out in another.
+func TestFlowsExplainWhatACLsLoggedOfEachRelease(t *testing.T) {
+	roots := os.Getenv(rootsVariable)
+	if roots == "" {
+		t.Skipf("%s names no folder with root file systems of other releases: make test-versions makes them", rootsVariable)
+	}
+	for _, release := range []string{"trixie", "sid"} {
+		t.Run(release, func(t *testing.T) {
+			root := filepath.Join(roots, release)
+			if _, err := os.Stat(root); err != nil {
+				t.Skip(err)
+			}
+			explainsLogged(t, root)
+		})
+	}
+}
+
+// explainsLogged runs the programs of a root file system, "" for this host's.
+func explainsLogged(t *testing.T, root string) {
+	t.Helper()
+	live := logACLs(t, root)
 	sendLogged(t, live)
 	text := readLogged(t, live)
 	out := ovs.Dir(t)
-	runLab(t, "set-capture", live, out)
+	runLab(t, root, "set-capture", live, out)
 	recorded := &sets.Set{Name: "openstack", Dir: out, Nodes: []string{"compute1", "compute2", "gateway"}}
-	all, err := set.Open(startReplicas(t, recorded), "test", nil)
+	folder, _ := startIn(t, recorded, sets.Native, root)
+	all, err := set.Open(folder, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,16 +103,20 @@ func TestFlowsExplainWhatACLsLogged(t *testing.T) {
 	}
 }
 
-// runLab runs the program of the lab.
-func runLab(t *testing.T, args ...string) {
+// runLab runs the program of the lab, with the daemons of a root file system.
+func runLab(t *testing.T, root string, args ...string) {
 	t.Helper()
-	if _, err := command.Run(context.Background(), command.Command{Argv: append([]string{"../../scripts/lab/lab"}, args...), Group: true}); err != nil {
+	argv := []string{"../../scripts/lab/lab"}
+	if root != "" {
+		argv = append(argv, "--root", root)
+	}
+	if _, err := command.Run(context.Background(), command.Command{Argv: append(argv, args...), Group: true}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // logACLs starts a set whose ACLs log under names of their own, and returns its folder.
-func logACLs(t *testing.T) string {
+func logACLs(t *testing.T, root string) string {
 	t.Helper()
 	top, err := os.MkdirTemp("", "set.") // the path of a socket holds at most 107 bytes
 	if err != nil {
@@ -95,8 +124,8 @@ func logACLs(t *testing.T) string {
 	}
 	live := filepath.Join(top, "s")
 	t.Cleanup(func() { os.RemoveAll(top) })
-	t.Cleanup(func() { runLab(t, "set-down", live) })
-	runLab(t, "set-up", "openstack", live)
+	t.Cleanup(func() { runLab(t, root, "set-down", live) })
+	runLab(t, root, "set-up", "openstack", live)
 	nbctl := func(args ...string) string {
 		argv := append([]string{"ovn-nbctl", "--db=unix:" + filepath.Join(live, "central", "ovn", "ovnnb_db.sock"), "--timeout=60"}, args...)
 		out, err := command.Run(t.Context(), command.Command{Argv: argv, Env: append(os.Environ(), "OVN_RUNDIR="+live)})
