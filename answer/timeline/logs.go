@@ -26,10 +26,12 @@ type logFile struct {
 	name      string    // of the file on the node, for people
 	first     time.Time // of its first line with a time
 	reference time.Time // before which its lines were written, zero if that is not known
+	zone      *time.Location
+	learned   bool // zone is what lines of the log show
 }
 
-func (f *logFile) open(ctx context.Context, q *Query) (*daemonlog.Reader, error) {
-	return daemonlog.Open(ctx, f.Path, f.Program, daemonlog.Options{Reference: f.reference, Location: q.Location})
+func (f *logFile) open(ctx context.Context) (*daemonlog.Reader, error) {
+	return daemonlog.Open(ctx, f.Path, f.Program, daemonlog.Options{Reference: f.reference, Location: f.zone})
 }
 
 // findLogs finds the logs of a set, and the time at which each begins.
@@ -45,7 +47,7 @@ func (t *Timeline) findLogs(ctx context.Context, selected *set.Set) error {
 		}
 		reference := recordedAt(wd)
 		for _, log := range logs {
-			file := &logFile{Log: log, node: node.Name, name: filepath.Base(log.Path), reference: reference}
+			file := &logFile{Log: log, node: node.Name, name: filepath.Base(log.Path), reference: reference, zone: t.query.Location}
 			if name, ok := workdir.DecodeName(file.name); ok {
 				file.name = name
 			}
@@ -71,10 +73,10 @@ func recordedAt(wd *workdir.Dir) (at time.Time) {
 	return at
 }
 
-// probe reads the beginning of a log.
+// probe reads the beginning of a log: when it begins, and its time zone if lines show that.
 func (t *Timeline) probe(ctx context.Context, file *logFile) error {
 	const lines = 1000
-	in, err := file.open(ctx, &t.query)
+	in, err := file.open(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -91,11 +93,20 @@ func (t *Timeline) probe(ctx context.Context, file *logFile) error {
 		if err != nil {
 			return err
 		}
-		if !line.At.IsZero() {
+		if file.first.IsZero() {
 			file.first = line.At
-			t.logs = append(t.logs, file)
-			return nil
 		}
+		if zone := in.Result().Zone; zone != nil && !file.learned {
+			file.zone, file.learned, file.first = zone, true, time.Time{}
+			return t.probe(ctx, file)
+		}
+		if !file.first.IsZero() && in.Result().NoZone == 0 {
+			break
+		}
+	}
+	if !file.first.IsZero() {
+		t.logs = append(t.logs, file)
+		return nil
 	}
 	if result := in.Result(); result.Lost != "" {
 		t.lose("%s can't be read: %s", file.of(), result.Lost)
@@ -118,7 +129,7 @@ type logSource struct {
 
 func (s *logSource) next(ctx context.Context) (*Entry, error) {
 	if s.in == nil {
-		in, err := s.file.open(ctx, &s.t.query)
+		in, err := s.file.open(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -160,9 +171,12 @@ func (s *logSource) describe(result daemonlog.Result) {
 	if result.Cut > 0 {
 		s.t.remarks = append(s.t.remarks, fmt.Sprintf("%s: %s longer than %d bytes, and cut", name, are(result.Cut), daemonlog.Longest))
 	}
-	if result.NoZone > 0 {
-		s.t.remarks = append(s.t.remarks, fmt.Sprintf("%s: the times of %s name no time zone: %s is assumed; --zone names another one",
-			name, phrase.Count(result.NoZone, "line"), s.t.query.Location))
+	switch count := phrase.Count(result.NoZone, "line"); {
+	case result.NoZone == 0:
+	case s.file.learned:
+		s.t.remarks = append(s.t.remarks, fmt.Sprintf("%s: the times of %s name no time zone: it is %s by lines that also have a time in UTC", name, count, s.file.zone))
+	default:
+		s.t.remarks = append(s.t.remarks, fmt.Sprintf("%s: the times of %s name no time zone: %s is assumed; --zone names another one", name, count, s.file.zone))
 	}
 }
 

@@ -190,6 +190,20 @@ func TestRepeatsAreFolded(t *testing.T) {
 	}
 }
 
+// TestZoneOfAJournalIsKnown reads a journal in local time, with lines of a container that name theirs.
+func TestZoneOfAJournalIsKnown(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "n1")
+	byHand(t, dir, nil, map[string]string{"journal/journal": "Jan  1 01:59:58 n1 systemd[1]: Started Open vSwitch.\n" +
+		"Jan  1 02:00:01 n1 ovn_controller[1]: 2026-01-01T00:00:00.500Z|00001|binding|INFO|Claiming lport a for this chassis.\n", "p/p.log": fmt.Sprintf(line, 0, 0, 0, 1, "a", "WARN", "b")})
+	entries, result := read(t, dir, Query{}, 0)
+	if len(entries) != 3 || entries[0].Program != "systemd" || !entries[0].Time.Equal(time.Date(2025, 12, 31, 23, 59, 58, 0, time.UTC)) {
+		t.Errorf("%+v", entries)
+	}
+	if text := strings.Join(result.Remarks, "\n"); !strings.Contains(text, "name no time zone: it is +02:00 by lines that also have a time in UTC") {
+		t.Error(text)
+	}
+}
+
 // TestRotatedLogsAreOne merges the files of two programs on two nodes, one of them compressed, one of an
 // earlier time that is named later, and two that overlap.
 func TestRotatedLogsAreOne(t *testing.T) {

@@ -129,6 +129,8 @@ func (r *Reader) parseSyslog(raw []byte) bool {
 	if r.line.At.IsZero() { // the line of the program has no time with a zone
 		r.line.At = r.local(s)
 		r.result.NoYear++
+	} else {
+		r.learnZone(s.at().Sub(r.line.At))
 	}
 	return true
 }

@@ -1,6 +1,7 @@
 package daemonlog
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -125,4 +126,17 @@ func TestZone(t *testing.T) {
 	got, result = readAll(t, text, Options{Location: time.UTC, Reference: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)})
 	expect.Equal(t, got[0].At+" "+got[1].At, "2023-11-23T02:53:06.226Z 2024-04-06T06:36:09Z")
 	expect.Equal(t, result.First.Year()+result.Last.Year(), 2023+2024)
+}
+
+// TestZoneOfASyslog reads lines with the time of the host and that of the program, which is in UTC.
+func TestZoneOfASyslog(t *testing.T) {
+	for line, want := range map[string]string{
+		"Apr  6 06:36:10 compute-1 ovn_controller[1]: 2024-04-06T04:36:09.913Z|00001|a|INFO|b": "+02:00",
+		"Apr  6 06:36:10 compute-1 ovn_controller[1]: 2024-04-06T12:06:09.913Z|00001|a|INFO|b": "-05:30",
+		"Apr  6 06:36:10 compute-1 ovn_controller[1]: 2024-04-06T12:13:09.913Z|00001|a|INFO|b": "<nil>",
+		"Apr  6 06:36:10 compute-1 ovn_controller[1]: ovs|00001|a|INFO|b":                      "<nil>",
+	} {
+		_, result := readAll(t, line+"\n", Options{Location: time.UTC, Reference: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)})
+		expect.Equal(t, strings.ReplaceAll(fmt.Sprint(result.Zone), "UTC", "<nil>"), want, line)
+	}
 }

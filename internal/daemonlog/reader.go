@@ -30,14 +30,17 @@ type Options struct {
 
 // Result says what was read of a file.
 type Result struct {
-	Lines     int       // all of them
-	Continued int       // lines of no known format, which continue the line before them
-	Cut       int       // lines longer than Longest
-	NoZone    int       // lines whose time names no time zone
-	NoYear    int       // lines whose time names no year
-	First     time.Time // the earliest and the latest time of a line, zero if none has one
-	Last      time.Time
-	Lost      string // why the file could not be read to its end, "" if it was
+	Lines     int // all of them
+	Continued int // lines of no known format, which continue the line before them
+	Cut       int // lines longer than Longest
+	NoZone    int // lines whose time names no time zone
+	NoYear    int // lines whose time names no year
+	// Zone is the time zone of lines that name none, as far as lines show it that also have a time of
+	// their program, in UTC; nil if none does. It is not used for this reading.
+	Zone  *time.Location
+	First time.Time // the earliest and the latest time of a line, zero if none has one
+	Last  time.Time
+	Lost  string // why the file could not be read to its end, "" if it was
 }
 
 // Reader reads the lines of one log.
@@ -51,6 +54,7 @@ type Reader struct {
 	line    Line
 	last    time.Time // of the last line that has a time
 	day     day
+	zone    int    // of result.Zone, in seconds east of UTC
 	long    []byte // the beginning of a line that was cut
 	done    bool
 }

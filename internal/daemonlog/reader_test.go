@@ -69,7 +69,7 @@ func TestRealSyslog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, sent, _ := strings.Cut(string(raw[:n]), ">") // the facility and severity
+		_, sent, _ := strings.Cut(string(raw[:n]), ">")   // the facility and severity
 		for _, tag := range []string{"ovs-vsctl: ", ""} { // by syslog(3), and by --syslog-method=unix:
 			lines, result := readAll(t, "Apr  6 06:36:09 compute-1 "+tag+sent+"\n", Options{Location: time.UTC, Reference: time.Now()})
 			if result.Continued > 0 || lines[0].Host != "compute-1" || lines[0].Level == Unknown || lines[0].Module == "" || !strings.Contains(lines[0].Text, "unix:/nonexistent") {

@@ -24,6 +24,23 @@ func (r *Reader) local(s stamp) time.Time {
 	return s.in(r.options.Location)
 }
 
+// learnZone notes the time zone in which a line was written. difference is that between its time and the same time
+// in UTC, which its program wrote shortly before.
+func (r *Reader) learnZone(difference time.Duration) {
+	const unit, delay, farthest = 15 * time.Minute, time.Minute, 14 * time.Hour
+	offset := difference.Round(unit)
+	if (difference-offset).Abs() > delay || offset.Abs() > farthest {
+		return
+	}
+	if seconds := int(offset / time.Second); r.result.Zone == nil || seconds != r.zone {
+		r.zone, r.result.Zone = seconds, time.FixedZone(offsetName(seconds), seconds)
+	}
+}
+
+func offsetName(seconds int) string {
+	return time.Unix(0, 0).In(time.FixedZone("", seconds)).Format("-07:00")
+}
+
 func (s stamp) in(location *time.Location) time.Time {
 	at := s.at()
 	if location == time.UTC {
