@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -22,7 +21,6 @@ type Survey struct {
 	Masks   int      // different masks; at most maxMasks are told apart
 	Groups  []*Group // of many flows with one mask, the most flows first
 
-	seed     maphash.Seed
 	groups   map[uint64]*Group
 	counting int // the groups whose values are counted
 	buffer   []criterion
@@ -53,9 +51,9 @@ const (
 	// maxMasks bounds the groups. The datapath of the kernel is slow with more than some hundred masks.
 	maxMasks = 1 << 16
 	// fewFlows is the number of flows from which the values of a group are counted.
-	fewFlows = 32
-	// maxCounted bounds the groups whose values are counted: each takes 8 KiB for twice each field.
-	maxCounted = 128
+	fewFlows = 8
+	// maxCounted bounds the groups whose values are counted: each takes 4 KiB for twice each field.
+	maxCounted = 256
 	// maxSample bounds the flow that is kept of a group, in bytes.
 	maxSample = 64 << 10
 )
@@ -80,7 +78,7 @@ func ReadSurvey(ctx context.Context, wd *workdir.Dir, also func(appctl.Megaflow)
 		return nil, ErrNoMegaflows
 	}
 	defer file.Close()
-	s := &Survey{seed: maphash.MakeSeed(), groups: map[uint64]*Group{}}
+	s := &Survey{groups: map[uint64]*Group{}}
 	for megaflow, err := range appctl.Megaflows(file) {
 		switch {
 		case errors.Is(err, appctl.ErrMegaflow):
@@ -105,8 +103,7 @@ func (s *Survey) add(megaflow *appctl.Megaflow) {
 	s.Flows++
 	s.Packets += megaflow.Packets
 	list := s.buffer[:0]
-	var mask maphash.Hash
-	mask.SetSeed(s.seed)
+	key := uint64(hashStart)
 	for c := range odp.Criteria(megaflow.Key) {
 		if c.IsOpen() || c.Header == "packet_type" {
 			continue
@@ -115,14 +112,10 @@ func (s *Survey) add(megaflow *appctl.Megaflow) {
 		if !masked && (c.Header == "ct_state" || c.Header == "tcp_flags" || c.Header == "flags") {
 			bits = flagNames(value) // "+trk-new" has its mask in its names
 		}
-		_, _ = mask.WriteString(c.Header)
-		_, _ = mask.WriteString(c.Field)
-		_ = mask.WriteByte('/')
-		_, _ = mask.WriteString(bits)
+		key = hash(hash(hash(hash(key, c.Header), c.Field), "/"), bits)
 		list = append(list, criterion{Criterion: c, value: value, mask: bits})
 	}
 	s.buffer = list
-	key := mask.Sum64()
 	group := s.groups[key]
 	if group == nil {
 		if len(s.groups) == maxMasks {
@@ -140,7 +133,7 @@ func flagNames(text string) string { return strings.ReplaceAll(text, "+", "-") }
 func (g *Group) add(s *Survey, megaflow *appctl.Megaflow, list []criterion) {
 	g.Flows++
 	g.Packets += megaflow.Packets
-	if g.Flows == fewFlows && s.counting < maxCounted {
+	if g.Flows == fewFlows && s.counting < maxCounted || g.Flows == leastFlows && g.Fields == nil && s.makeRoom() {
 		s.counting++
 		g.begin(list)
 	}
@@ -152,7 +145,7 @@ func (g *Group) add(s *Survey, megaflow *appctl.Megaflow, list []criterion) {
 	}
 	var all, tuple uint64
 	for i := range list {
-		list[i].hash = maphash.String(s.seed, list[i].Header+list[i].Field+"="+list[i].value)
+		list[i].hash = mix(hash(hash(hash(hash(hashStart, list[i].Header), list[i].Field), "="), list[i].value))
 		all += list[i].hash
 		if isTuple(g.Fields[i].Name) {
 			tuple += list[i].hash
@@ -163,6 +156,29 @@ func (g *Group) add(s *Survey, megaflow *appctl.Megaflow, list []criterion) {
 		g.Fields[i].merged.add(mix(all - list[i].hash))
 	}
 	g.tuple.add(mix(all - tuple))
+}
+
+// makeRoom ends counting for a group that has few flows so far. It reports whether there was one.
+func (s *Survey) makeRoom() bool {
+	for _, g := range s.groups {
+		if g.Fields != nil && g.Flows < leastFlows {
+			g.Fields, g.tuple, g.Sample = nil, nil, appctl.Megaflow{}
+			s.counting--
+			return true
+		}
+	}
+	return false
+}
+
+// hashStart is the hash of no text.
+const hashStart = 14695981039346656037
+
+// hash adds a text to a hash (FNV-1a). Without a seed, a report is the same each time.
+func hash(sum uint64, text string) uint64 {
+	for i := range len(text) {
+		sum = (sum ^ uint64(text[i])) * 1099511628211
+	}
+	return sum
 }
 
 // mix spreads the bits of a sum of hashes.

@@ -104,7 +104,7 @@ func (c *conntrackCount) add(x *conntrack.Connection) {
 
 // stateOf returns the protocol and the state of a connection.
 func stateOf(x *conntrack.Connection, unreplied bool) string {
-	protocol, _, _ := strings.Cut(x.String(), ",")
+	protocol := x.Protocol()
 	switch {
 	case x.OrigState != "":
 		return protocol + " " + x.OrigState

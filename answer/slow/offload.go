@@ -62,10 +62,11 @@ type offloadCount struct {
 	chains  map[string]*Reason // of flows without another reason, by their recirculation
 	leads   map[string]bool    // recirculations to which offloaded flows lead
 	layers  bool               // the dump says what offloads a flow
+	judged  bool               // flows may be offloaded, so that the reasons are wanted
 }
 
-func newOffloadCount() *offloadCount {
-	return &offloadCount{reasons: map[string]*Reason{}, chains: map[string]*Reason{}, leads: map[string]bool{}}
+func newOffloadCount(judged bool) *offloadCount {
+	return &offloadCount{judged: judged, reasons: map[string]*Reason{}, chains: map[string]*Reason{}, leads: map[string]bool{}}
 }
 
 func (o *offloadCount) add(m *appctl.Megaflow) {
@@ -83,7 +84,9 @@ func (o *offloadCount) add(m *appctl.Megaflow) {
 		if m.Layer == "tc" { // offloaded to the kernel's TC, and not to the hardware
 			o.addLeads(m.Actions)
 		}
-		o.addReason(m)
+		if o.judged {
+			o.addReason(m)
+		}
 	}
 }
 

@@ -79,6 +79,7 @@ func Examine(ctx context.Context, of *rule.Case, sources []history.Source, progr
 		}
 		r.Churn = append(r.Churn, churn)
 		r.Findings = append(r.Findings, churnFindings(churn)...)
+		churn.Rows = churn.Rows[:min(len(churn.Rows), mostRows)]
 	}
 	rule.Sort(r.Findings)
 	return r, nil
@@ -119,7 +120,9 @@ func (r *Report) examine(ctx context.Context, n *rule.Node, known func() (*names
 	if examined.Engine, err = readEngine(n); err != nil {
 		return nil, err
 	}
-	r.Findings = slices.Concat(r.Findings, flapFindings(examined), explosionFindings(examined.Explosions), offloadFindings(examined.Offload), conntrackFindings(examined.Conntrack))
+	for _, found := range [][]rule.Finding{flapFindings(examined), explosionFindings(examined.Explosions), offloadFindings(examined.Offload), conntrackFindings(examined.Conntrack)} {
+		r.Findings = append(r.Findings, found...)
+	}
 	return examined, nil
 }
 
@@ -151,6 +154,9 @@ func (n *Node) examineFlows(ctx context.Context, of *rule.Node, survey *flows.Su
 	return nil
 }
 
+// mostRows bounds the rows of a database that are listed.
+const mostRows = 200
+
 // mostReplayed bounds the flows of the datapath that are replayed: each takes a millisecond, and memory.
 const mostReplayed = 50_000
 
@@ -159,12 +165,12 @@ func sourceOf(n *rule.Node) flows.Source { return flows.Source{Name: n.Name, Dir
 // readDatapath reads the recorded flows of the datapath once. The Offload is nil on a node that offloads
 // nothing and is not configured to.
 func readDatapath(ctx context.Context, n *rule.Node) (*flows.Survey, *Offload, error) {
-	count := newOffloadCount()
-	survey, err := flows.ReadSurvey(ctx, n.Dir, func(m appctl.Megaflow) { count.add(&m) })
+	enabled, err := hwOffload(n)
 	if err != nil {
 		return nil, nil, err
 	}
-	enabled, err := hwOffload(n)
+	count := newOffloadCount(enabled || n.OVS == nil)
+	survey, err := flows.ReadSurvey(ctx, n.Dir, func(m appctl.Megaflow) { count.add(&m) })
 	if err != nil || !count.layers || !enabled && count.Offloaded+count.Partial == 0 {
 		return survey, nil, err
 	}

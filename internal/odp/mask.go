@@ -28,7 +28,7 @@ func Criteria(match string) iter.Seq[Criterion] {
 func criteria(match string, yield func(Criterion) bool) bool {
 	for match != "" {
 		end := openflow.IndexSeparator(match, false)
-		header, inner, _ := strings.Cut(strings.TrimSpace(match[:end]), "(")
+		header, inner, _ := strings.Cut(strings.TrimLeft(match[:end], " "), "(")
 		inner = strings.TrimSuffix(inner, ")")
 		match = match[min(end+1, len(match)):]
 		if header == "encap" {
@@ -58,8 +58,18 @@ func criteria(match string, yield func(Criterion) bool) bool {
 
 // IsOpen reports whether the criterion accepts every value: its mask has no bits.
 func (c Criterion) IsOpen() bool {
-	_, mask, masked := strings.Cut(c.Value, "/")
-	return masked && strings.Trim(mask, "0.:x") == ""
+	at := strings.IndexByte(c.Value, '/')
+	if at < 0 {
+		return false
+	}
+	for i := at + 1; i < len(c.Value); i++ {
+		switch c.Value[i] {
+		case '0', '.', ':', 'x':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Name returns the name that the field has in a match of OpenFlow, "" for one that no match has.

@@ -46,6 +46,9 @@ func (c *Connection) String() string {
 	return text
 }
 
+// Protocol returns the name of the connection's protocol, or its number.
+func (c *Connection) Protocol() string { return protocolName(c.Orig.Proto) }
+
 // Table holds the connections that a node's dpctl/dump-conntrack printed. It never
 // changes after Read. A node has up to a million, each of which takes 400 bytes.
 type Table struct {
