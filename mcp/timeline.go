@@ -76,7 +76,11 @@ func entryLine(e *timeline.Entry) string {
 	}
 	text += ": " + e.Text
 	if e.Count > 1 {
-		text += fmt.Sprintf(" (%d times until %s)", e.Count, e.Until.UTC().Format("2006-01-02T15:04:05.000Z"))
+		text += fmt.Sprintf(" (%d times", e.Count)
+		if !e.Until.IsZero() {
+			text += " until " + e.Until.UTC().Format("2006-01-02T15:04:05.000Z")
+		}
+		text += ")"
 	}
 	return text
 }
