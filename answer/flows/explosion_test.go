@@ -32,12 +32,14 @@ func TestPlantedExplosionIsNamedWithItsRule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := ovs.Start(t, "--enable-dummy=override")
-			live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure")
+			live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure", "--", "set", "Open_vSwitch", ".", "other_config:max-idle=600000")
 			addPort(live, "p1")
 			addPort(live, "p2")
 			files.Write(t, live.Dir+"/flows", strings.Join(append(test.flows, "priority=0,actions=output:2"), "\n"))
 			live.Ofctl("add-flows", "br0", live.Dir+"/flows")
-			sendConnections(live, packets)
+			for try := 0; try < 2 || test.rule != "" && try < 20 && strings.Count(live.Appctl("dpctl/dump-flows", "dummy@ovs-dummy"), "in_port(") < packets; try++ {
+				sendConnections(live, packets) // again, because a busy machine loses some
+			}
 			wd := byHand(t, live)
 			survey, err := ReadSurvey(t.Context(), wd, nil)
 			if err != nil {
@@ -59,7 +61,7 @@ func TestPlantedExplosionIsNamedWithItsRule(t *testing.T) {
 					expect.Equal(t, len(found), 0, "explosions")
 					continue
 				}
-				if len(found) != 1 || found[0].Flows < packets*9/10 || found[0].Traced != traced {
+				if len(found) != 1 || found[0].Flows != packets || found[0].Traced != traced {
 					t.Fatalf("%+v of %d flows", found, survey.Flows)
 				}
 				slices.Sort(found[0].Fields)
@@ -148,6 +150,7 @@ func TestExplosionsOfOVNAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wd := plantedWith(t, func(live *ovs.Switch) {
 				const atOnce = 30
+				live.Vsctl("set", "Open_vSwitch", ".", "other_config:max-idle=600000")
 				for from := 0; from < connections; from += atOnce {
 					args := []string{"netdev-dummy/receive", "tap-vm1"}
 					for i := from; i < from+atOnce; i++ {

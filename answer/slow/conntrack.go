@@ -299,7 +299,7 @@ func ownerOfZone(name string, datapaths map[string]ovn.Datapath, known *names.Na
 // The outputs that state the limit of connections.
 const (
 	recordedMaximum recording.Name = "dpctl.ct-get-maxconns"
-	hostSysctl                     = "sysctl"
+	hostSysctl      string         = "sysctl"
 )
 
 var (

@@ -146,7 +146,7 @@ func recordedSwitch(t *testing.T, live *ovs.Switch) *workdir.Dir {
 func started(t *testing.T, flows ...string) *ovs.Switch {
 	t.Helper()
 	live := ovs.Start(t, "--enable-dummy=override")
-	live.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.0.2.1", "--", "add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure", "external_ids:ct-zone-vm1=7", "external_ids:ct-zone-vm2=8",
+	live.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.0.2.1", "other_config:max-idle=600000", "--", "add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure", "external_ids:ct-zone-vm1=7", "external_ids:ct-zone-vm2=8",
 		"--", "add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=dummy", "ofport_request=1", "options:ifindex=1101", "--", "add-port", "br0", "p2", "--", "set", "Interface", "p2", "type=dummy", "ofport_request=2", "options:ifindex=1102")
 	for _, flow := range flows {
 		live.Ofctl("add-flow", "br0", flow)
@@ -154,8 +154,21 @@ func started(t *testing.T, flows ...string) *ovs.Switch {
 	return live
 }
 
-// send puts the first packets of UDP connections into a switch.
-func send(live *ovs.Switch, n int, src, dst string, port int) {
+// send puts the first packets of UDP connections into a switch, again until the output of a command has a
+// line for each: a busy machine loses some.
+func send(t *testing.T, live *ovs.Switch, n int, src, dst string, port int, shows ...string) {
+	t.Helper()
+	const tries = 20
+	for range tries {
+		sendOnce(live, n, src, dst, port)
+		if got := strings.Count(live.Appctl(shows...), "src="+src); got >= n {
+			return
+		}
+	}
+	t.Fatalf("the switch has not got the %d packets from %s", n, src)
+}
+
+func sendOnce(live *ovs.Switch, n int, src, dst string, port int) {
 	const atOnce = 40 // the queue of a dummy device holds 100
 	for from := 0; from < n; from += atOnce {
 		args := []string{"netdev-dummy/receive", "p1"}
@@ -170,10 +183,11 @@ func send(live *ovs.Switch, n int, src, dst string, port int) {
 // vm1, among those of others, and packets of its own tunnels.
 func TestTalkerThatFillsAZoneIsNamed(t *testing.T) {
 	live := started(t, "priority=9,udp,nw_src=10.0.0.1,actions=ct(commit,zone=7),output:2", "priority=8,udp,nw_dst=192.0.2.1,actions=ct(commit,zone=0),output:2", "priority=7,udp,actions=ct(commit,zone=8),output:2")
-	send(live, 1500, "10.0.0.1", "10.2.0.1", 80)
-	send(live, 300, "10.0.0.2", "10.2.0.1", 80)
-	send(live, 200, "10.0.0.3", "10.2.0.1", 80)
-	send(live, 1100, "192.0.2.9", "192.0.2.1", 6081)
+	connections := []string{"dpctl/dump-conntrack", "dummy@ovs-dummy"}
+	send(t, live, 1500, "10.0.0.1", "10.2.0.1", 80, connections...)
+	send(t, live, 300, "10.0.0.2", "10.2.0.1", 80, connections...)
+	send(t, live, 200, "10.0.0.3", "10.2.0.1", 80, connections...)
+	send(t, live, 1100, "192.0.2.9", "192.0.2.1", 6081, connections...)
 	wd := recordedSwitch(t, live)
 	files.Write(t, wd.HostRecorded("sysctl"), "net.ipv4.ip_forward = 1\nnet.netfilter.nf_conntrack_max = 3200\n")
 	r := examined(t, wd.Path())
@@ -198,7 +212,7 @@ func TestTalkerThatFillsAZoneIsNamed(t *testing.T) {
 // that the datapath of ovs-vswitchd has them.
 func TestOffloadThatTakesNoFlowIsFound(t *testing.T) {
 	live := started(t, "actions=output:2")
-	send(live, 3, "10.0.0.1", "10.0.0.2", 80)
+	send(t, live, 1, "10.0.0.1", "10.0.0.2", 80, "dpctl/dump-flows", "-m", "dummy@ovs-dummy")
 	r := examined(t, recordedSwitch(t, live).Path())
 	if r.Nodes[0].Offload != nil || len(r.Findings) > 0 {
 		t.Errorf("without hw-offload: %+v, %+v", r.Nodes[0].Offload, r.Findings)
@@ -316,7 +330,7 @@ func TestOftenForgetsTheRarest(t *testing.T) {
 // TestExplosionIsAFinding examines a switch with a flow for each source port.
 func TestExplosionIsAFinding(t *testing.T) {
 	live := started(t, "udp,actions=move:NXM_OF_UDP_SRC[]->NXM_NX_REG1[0..15],output:2")
-	send(live, 400, "10.0.0.1", "10.0.0.2", 80)
+	send(t, live, 400, "10.0.0.1", "10.0.0.2", 80, "dpctl/dump-flows", "-m", "dummy@ovs-dummy")
 	wd := recordedSwitch(t, live)
 	r := examined(t, wd.Path())
 	if len(r.Findings) != 1 || r.Findings[0].Rule != exploding || !strings.Contains(r.Findings[0].What, "tp_src") || !strings.Contains(r.Findings[0].What, "table 0") {
