@@ -72,3 +72,34 @@ func replayedSwitch(t *testing.T, live *ovs.Switch) *Replayed {
 	}
 	return r
 }
+
+// TestFlapOfOVNIsNamedWithItsRule sends messages of ICMPv6 from a port of OVN with port security, whose flows
+// about neighbour discovery are compared with an echo request.
+func TestFlapOfOVNIsNamedWithItsRule(t *testing.T) {
+	const ip = "in_port(1),eth(src=02:00:00:00:00:01,dst=02:00:00:00:00:02),eth_type(0x86dd),ipv6(src=fd00::1,dst=fd00::2,label=0,proto=58,tclass=0,hlimit=%d,frag=no),"
+	var packets []string
+	for _, hops := range []int{225, 255} { // OVN 23.03 has 225 in its flows by mistake
+		header := fmt.Sprintf(ip, hops)
+		packets = append(packets, header+"icmpv6(type=128,code=0)", header+"icmpv6(type=135,code=0),nd(target=fd00::2,sll=02:00:00:00:00:01,tll=00:00:00:00:00:00)")
+	}
+	wd := plantedWith(t, func(live *ovs.Switch) {
+		live.Vsctl("set", "Open_vSwitch", ".", "other_config:max-idle=600000")
+		for range 20 {
+			live.Appctl(append([]string{"netdev-dummy/receive", "tap-vm1"}, packets...)...)
+			if strings.Count(live.Appctl("dpctl/dump-flows", "-m"), "icmpv6(") >= len(packets) {
+				return
+			}
+		}
+		t.Fatal("the switch has not got the packets")
+	}, "lsp-set-port-security vm1 02:00:00:00:00:01 fd00::1 fe80::1")
+	r, err := Replay(t.Context(), []Source{{Dir: fidelity.Started(t, wd.Path()).Workdir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range r.Flows {
+		t.Logf("%s %s\n%v %v", m.State, m.Text, m.Lacking, m.Unwildcards)
+	}
+	if r.Flapping == 0 || !strings.HasPrefix(r.Flows[0].Lacking[0], "nd_") || !slices.ContainsFunc(r.Flows[0].Unwildcards, func(e Examiner) bool { return strings.Contains(e.String(), "port vm1") }) {
+		t.Errorf("%d flapping; the port is not named: %+v", r.Flapping, r.Flows)
+	}
+}

@@ -45,74 +45,72 @@ const (
 
 // Rules returns the rules of a check that need no replica. They share what they read of a node.
 func Rules() []rule.Rule {
-	var shared memory
-	return []rule.Rule{
-		{Name: exploding, Severity: rule.Warning, Slow: true, Node: shared.explosions},
-		{Name: offloading, Severity: rule.Warning, Slow: true, Node: shared.offload},
-		{Name: "conntrack", Severity: rule.Warning, Slow: true, Node: shared.conntrack},
-		{Name: churning, Severity: rule.Warning, Slow: true, Deployment: deploymentChurn, Node: nil},
+	shared := &memory{nodes: map[*rule.Node]func() (*read, error){}, names: map[*rule.Deployment]func() (*names.Names, error){}}
+	list := []rule.Rule{{Name: churning, Severity: rule.Warning, Slow: true, Deployment: deploymentChurn}}
+	for _, name := range []string{exploding, offloading, filling, nearLimit, tracked} {
+		list = append(list, rule.Rule{Name: name, Severity: rule.Warning, Slow: true, Node: func(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
+			return shared.find(ctx, n, name, found)
+		}})
 	}
+	return list
 }
 
-// memory keeps what was read of the node that was looked at last.
+// memory keeps what was read of nodes.
 type memory struct {
-	mu      sync.Mutex
-	of      *rule.Node
-	survey  *flows.Survey
-	counted *Offload
-	err     error
-	known   map[*rule.Deployment]func() (*names.Names, error)
+	mu    sync.Mutex
+	nodes map[*rule.Node]func() (*read, error)
+	names map[*rule.Deployment]func() (*names.Names, error)
 }
 
-// datapath reads the flows of the datapath of a node once; nil if none were recorded.
-func (m *memory) datapath(ctx context.Context, n *rule.Node) (*flows.Survey, *Offload, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.of != n {
-		m.of = n
-		m.survey, m.counted, m.err = readDatapath(ctx, n)
-		if errors.Is(m.err, flows.ErrNoMegaflows) {
-			m.err = nil
-		}
-	}
-	return m.survey, m.counted, m.err
-}
+// read is what is found on a node, without a replica if none runs.
+type read struct{ findings []rule.Finding }
 
-func each(list []rule.Finding, found func(rule.Finding)) {
-	for _, f := range list {
-		found(f)
-	}
-}
-
-func (m *memory) explosions(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
-	survey, _, err := m.datapath(ctx, n)
-	if err != nil || survey == nil {
+// find calls found with the findings of one rule on a node.
+func (m *memory) find(ctx context.Context, n *rule.Node, name string, found func(rule.Finding)) error {
+	node, err := m.of(ctx, n)()
+	if err != nil {
 		return err
 	}
-	exploded, err := flows.Explosions(ctx, sourceOf(n), survey)
-	each(explosionFindings(exploded), found)
-	return err
+	for _, f := range node.findings {
+		if f.Rule == name {
+			found(f)
+		}
+	}
+	return nil
 }
 
-func (m *memory) offload(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
-	_, offload, err := m.datapath(ctx, n)
-	each(offloadFindings(offload), found)
-	return err
-}
-
-func (m *memory) conntrack(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
+// of returns what reads a node once.
+func (m *memory) of(ctx context.Context, n *rule.Node) func() (*read, error) {
 	m.mu.Lock()
-	if m.known == nil {
-		m.known = map[*rule.Deployment]func() (*names.Names, error){}
+	defer m.mu.Unlock()
+	if m.names[n.Deployment] == nil {
+		m.names[n.Deployment] = Names(ctx, n.Deployment)
 	}
-	if m.known[n.Deployment] == nil {
-		m.known[n.Deployment] = Names(ctx, n.Deployment)
+	known := m.names[n.Deployment]
+	if m.nodes[n] == nil {
+		m.nodes[n] = sync.OnceValues(func() (*read, error) { return readNode(ctx, n, known) })
 	}
-	known := m.known[n.Deployment]
-	m.mu.Unlock()
+	return m.nodes[n]
+}
+
+// readNode reads the flows of the datapath and the connections of a node.
+func readNode(ctx context.Context, n *rule.Node, known func() (*names.Names, error)) (*read, error) {
+	node := &read{}
+	survey, offload, err := readDatapath(ctx, n)
+	switch {
+	case errors.Is(err, flows.ErrNoMegaflows):
+	case err != nil:
+		return nil, err
+	default:
+		exploded, err := flows.Explosions(ctx, sourceOf(n), survey)
+		if err != nil {
+			return nil, err
+		}
+		node.findings = append(explosionFindings(exploded), offloadFindings(offload)...)
+	}
 	counted, err := readConntrack(ctx, n, known)
-	each(conntrackFindings(counted), found)
-	return err
+	node.findings = append(node.findings, conntrackFindings(counted)...)
+	return node, err
 }
 
 // deploymentChurn reads the transactions of the databases of a deployment and of its nodes.
@@ -136,8 +134,11 @@ func deploymentChurn(ctx context.Context, d *rule.Deployment, found func(rule.Fi
 		if err != nil {
 			return err
 		}
-		if churn != nil {
-			each(churnFindings(churn), found)
+		if churn == nil {
+			continue
+		}
+		for _, f := range churnFindings(churn) {
+			found(f)
 		}
 	}
 	return nil
