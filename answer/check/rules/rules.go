@@ -41,6 +41,7 @@ func All() []rule.Rule {
 		duplicateFloatingIP(),
 		duplicateVIP(),
 		overlappingNetworks(),
+		portSecurityExcludes(),
 		macBindingContradicts(),
 		fdbContradicts(),
 		routeWithoutPath(),

@@ -55,7 +55,7 @@ func problems() map[string]string {
 		"ip4.src==10.244.r.2":           "no address or number",
 		"tcp.dst == 80x":                "no address or number",
 		"ip4.src == 10.0.0":             "no address or number",
-		"ip6.src == fd00::1::2":         "",
+		"ip6.src == fd00::1::2":         "a constant is expected",
 		"ip4.src == 10.0.0.0/33":        "no address or number",
 		"ip4.src = 10.0.0.1":            "compared with nothing",
 		"tcp.dst":                       "compared with nothing",
