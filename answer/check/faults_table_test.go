@@ -35,7 +35,7 @@ func addressFaults() []fault {
 		{name: "a router keeps the MAC address of a floating IP that moved", rule: "mac-binding-contradicts", says: "but floating ip 172.24.4.22 for 192.168.10.7 of router main",
 			plant: `nb lrp-add {router lone} lrp-second fa:16:3e:bb:00:10 172.24.4.99/24 -- lsp-add {net public} second -- lsp-set-type second router -- lsp-set-addresses second router -- lsp-set-options second router-port=lrp-second
 				nb --wait=sb sync
-				sb create MAC_Binding logical_port=lrp-second ip=172.24.4.22 mac="\"02:00:00:00:00:97\"" datapath={sb Datapath_Binding external_ids:name2=lone _uuid}`,
+				sb --if-exists destroy MAC_Binding {sb MAC_Binding ip=172.24.4.22 _uuid} -- create MAC_Binding logical_port=lrp-second ip=172.24.4.22 mac="\"02:00:00:00:00:97\"" datapath={sb Datapath_Binding external_ids:name2=lone _uuid}`,
 			undo: `nb lrp-del lrp-second -- lsp-del second`},
 		{name: "an instance sends with the MAC address of another", rule: "fdb-contradicts", says: "fa:16:3e:78:00:06 of port vm7",
 			plant: `sb create FDB mac="\"fa:16:3e:78:00:06\"" dp_key={sb Datapath_Binding external_ids:name2=vlan120 tunnel_key} port_key={sb Port_Binding logical_port={port vm6} tunnel_key}`,

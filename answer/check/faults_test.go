@@ -42,19 +42,28 @@ type fault struct {
 // TestPlantedFaultsAreFoundFirst breaks one thing after the other in live sets. What is wrong has to be
 // the first or the second of the findings that the set does not have when nothing is broken; and these
 // have to be there again, and no others, when all is mended.
-func TestPlantedFaultsAreFoundFirst(t *testing.T) {
+func TestPlantedFaultsAreFoundFirst(t *testing.T) { plantFaults(t, "") }
+
+// TestPlantedFaultsOfEachRelease does the same with the daemons of other releases.
+func TestPlantedFaultsOfEachRelease(t *testing.T) {
+	roots := os.Getenv("OVS_OFFLINE_ROOTS")
+	if roots == "" {
+		t.Skip("OVS_OFFLINE_ROOTS names no folder with root file systems of other releases: make test-versions makes them")
+	}
+	for _, release := range []string{"trixie", "sid"} {
+		t.Run(release, func(t *testing.T) { plantFaults(t, filepath.Join(roots, release)) })
+	}
+}
+
+// plantFaults plants the faults in sets with the daemons of a root file system; "" for this host's.
+func plantFaults(t *testing.T, root string) {
+	t.Helper()
 	ovs.Need(t, "ovn-controller", "ovn-northd", "ovn-nbctl", "ovs-vswitchd", "ovsdb-tool", "ovs-ofctl", "unshare", "xz")
-	for name, planted := range map[string]struct {
-		faults  []fault
-		healthy []string // the rules that find something before anything is broken
-	}{
-		"openstack":     {openstackFaults(), []string{"balancer-without-backends"}},
-		"kubernetes-ic": {kubernetesFaults(), []string{"balancer-without-backends"}},
-	} {
+	for name, faults := range map[string][]fault{"openstack": openstackFaults(), "kubernetes-ic": kubernetesFaults()} {
 		t.Run(name, func(t *testing.T) {
-			err := sets.Live(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Name: name}, func(s *sets.Set, folder string) error {
+			err := sets.Live(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Root: root, Name: name}, func(s *sets.Set, folder string) error {
 				l := &live{t: t, set: s, folder: folder}
-				l.breakAll(planted.faults, planted.healthy)
+				l.breakAll(faults)
 				return nil
 			})
 			if err != nil {
@@ -64,6 +73,10 @@ func TestPlantedFaultsAreFoundFirst(t *testing.T) {
 	}
 }
 
+// healthy are the rules that find something where nothing is broken: the sets have a load balancer without
+// backends.
+func healthy() []string { return []string{"balancer-without-backends"} }
+
 // live is a running set of the lab.
 type live struct {
 	t      *testing.T
@@ -71,10 +84,10 @@ type live struct {
 	folder string
 }
 
-func (l *live) breakAll(faults []fault, healthy []string) {
+func (l *live) breakAll(faults []fault) {
 	before := l.check(false)
 	for _, f := range before {
-		if !slices.Contains(healthy, f.Rule) {
+		if !slices.Contains(healthy(), f.Rule) {
 			l.t.Errorf("nothing is broken, and yet: %s", check.Line(f))
 		}
 	}
