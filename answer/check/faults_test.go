@@ -85,7 +85,7 @@ type live struct {
 }
 
 func (l *live) breakAll(faults []fault) {
-	before := l.check(false)
+	before := l.check(true)
 	for _, f := range before {
 		if !slices.Contains(healthy(), f.Rule) {
 			l.t.Errorf("nothing is broken, and yet: %s", check.Line(f))
@@ -112,7 +112,7 @@ func (l *live) breakAll(faults []fault) {
 		l.t.Logf("%s: found at place %d of %d in %.1f s: %s", f.name, at+1, len(found), time.Since(start).Seconds(), check.Line(found[at]))
 	}
 	l.settle("hv")
-	after := l.check(false)
+	after := l.check(true)
 	for _, f := range after {
 		if !known[key(f)] {
 			l.t.Errorf("all is mended, and yet: %s", check.Line(f))

@@ -18,7 +18,7 @@ type Northbound struct {
 	Ports       map[string]*SwitchPort // by name
 	RouterPorts map[string]*RouterPort // by name
 	Balancers   []*Balancer
-	Groups      map[string]*BalancerGroup // by UUID
+	Groups      map[string][]string // the UUIDs of the load balancers in each group, by its UUID
 }
 
 // Switch is a row of the table Logical_Switch.
@@ -36,10 +36,9 @@ type SwitchPort struct {
 	Switch           *Switch // nil for a row that no switch has
 	Addresses        []string
 	Security         []string // the column port_security
-	Parent           string
 	Disabled         bool
 	Options, IDs     map[string]string
-	DHCP4, DHCP6     string // UUIDs of rows of DHCP_Options, "" for none
+	DHCP             string // UUID of the row of DHCP_Options for IPv4, "" for none
 }
 
 // Title returns the name of the port that a user knows, with the one in OVN.
@@ -120,12 +119,6 @@ func (b *Balancer) Service() string {
 	return ""
 }
 
-// BalancerGroup is a row of the table Load_Balancer_Group.
-type BalancerGroup struct {
-	Name      string
-	Balancers []string // UUIDs of rows
-}
-
 // Northbound returns the logical network, an empty one where the northbound database was not
 // collected.
 func (d *Deployment) Northbound() (*Northbound, error) { return d.northbound() }
@@ -141,7 +134,7 @@ func (d *Deployment) Title(table, uuid string) string {
 }
 
 func readNorthbound(nb *file.Index) (*Northbound, error) {
-	read := &Northbound{Ports: map[string]*SwitchPort{}, RouterPorts: map[string]*RouterPort{}, Groups: map[string]*BalancerGroup{}}
+	read := &Northbound{Ports: map[string]*SwitchPort{}, RouterPorts: map[string]*RouterPort{}, Groups: map[string][]string{}}
 	for _, step := range []func(*file.Index) error{read.readSwitches, read.readRouters, read.readBalancers} {
 		if err := step(nb); err != nil {
 			return nil, err
@@ -158,8 +151,8 @@ func readNorthbound(nb *file.Index) (*Northbound, error) {
 func (n *Northbound) readSwitches(nb *file.Index) error {
 	ports := map[string]*SwitchPort{}
 	if err := nb.Each("Logical_Switch_Port", func(row ovsdb.Row) {
-		p := &SwitchPort{UUID: row.UUID, Name: row.String("name"), Type: row.String("type"), Security: row.Strings("port_security"), Parent: row.String("parent_name"),
-			Options: row.Map("options"), IDs: row.Map("external_ids"), DHCP4: first(row.UUIDs("dhcpv4_options")), DHCP6: first(row.UUIDs("dhcpv6_options"))}
+		p := &SwitchPort{UUID: row.UUID, Name: row.String("name"), Type: row.String("type"), Security: row.Strings("port_security"),
+			Options: row.Map("options"), IDs: row.Map("external_ids"), DHCP: first(row.UUIDs("dhcpv4_options"))}
 		p.Disabled = slices.Contains(row.Bools("enabled"), false)
 		for _, text := range row.Strings("addresses") {
 			if slices.Contains(strings.Fields(text), "dynamic") {
@@ -168,7 +161,7 @@ func (n *Northbound) readSwitches(nb *file.Index) error {
 			p.Addresses = append(p.Addresses, text)
 		}
 		ports[p.UUID], n.Ports[p.Name] = p, p
-	}, "name", "type", "addresses", "dynamic_addresses", "port_security", "parent_name", "enabled", "options", "external_ids", "dhcpv4_options", "dhcpv6_options"); err != nil {
+	}, "name", "type", "addresses", "dynamic_addresses", "port_security", "enabled", "options", "external_ids", "dhcpv4_options"); err != nil {
 		return err
 	}
 	return nb.Each("Logical_Switch", func(row ovsdb.Row) {
@@ -218,8 +211,8 @@ func (n *Northbound) readBalancers(nb *file.Index) error {
 		return err
 	}
 	return nb.Each("Load_Balancer_Group", func(row ovsdb.Row) {
-		n.Groups[row.UUID] = &BalancerGroup{row.String("name"), row.UUIDs("load_balancer")}
-	}, "name", "load_balancer")
+		n.Groups[row.UUID] = row.UUIDs("load_balancer")
+	}, "load_balancer")
 }
 
 func first(texts []string) string {

@@ -74,9 +74,7 @@ func used(n *rule.Northbound) map[string]bool {
 		add(r.Balancers, r.Groups)
 	}
 	for uuid := range groups {
-		if group := n.Groups[uuid]; group != nil {
-			add(group.Balancers, nil)
-		}
+		add(n.Groups[uuid], nil)
 	}
 	return all
 }

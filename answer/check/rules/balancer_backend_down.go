@@ -18,16 +18,8 @@ func balancerBackendDown() rule.Rule {
 		Follows: "the other backends get the connections of this one",
 		Sources: []string{"ovn-sb(5), Service_Monitor, status", "ovn-nb(5), Load_Balancer_Health_Check"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
-			type monitor struct {
-				ip, protocol string
-				port         int
-			}
-			status := map[monitor]string{}
-			if err := d.SB.Each("Service_Monitor", func(row ovsdb.Row) {
-				port, _ := row.Int("port")
-				ip, _ := ovn.ParseAddress(row.String("ip"))
-				status[monitor{ip.String(), row.String("protocol"), port}] = row.String("status")
-			}, "ip", "protocol", "port", "status"); err != nil {
+			status, err := monitors(d)
+			if err != nil {
 				return err
 			}
 			checks, err := healthChecks(d, n)
@@ -60,4 +52,20 @@ func balancerBackendDown() rule.Rule {
 			return nil
 		}),
 	}
+}
+
+// monitor identifies a backend that is probed.
+type monitor struct {
+	ip, protocol string
+	port         int
+}
+
+// monitors returns what the probes of backends found.
+func monitors(d *rule.Deployment) (map[monitor]string, error) {
+	status := map[monitor]string{}
+	return status, d.SB.Each("Service_Monitor", func(row ovsdb.Row) {
+		port, _ := row.Int("port")
+		ip, _ := ovn.ParseAddress(row.String("ip"))
+		status[monitor{ip.String(), row.String("protocol"), port}] = row.String("status")
+	}, "ip", "protocol", "port", "status")
 }

@@ -18,7 +18,7 @@ func balancerUnused() rule.Rule {
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
 			inUse := used(n)
 			for _, group := range n.Groups {
-				for _, uuid := range group.Balancers {
+				for _, uuid := range group {
 					inUse[uuid] = true
 				}
 			}

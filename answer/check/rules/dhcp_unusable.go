@@ -26,7 +26,7 @@ func dhcpUnusable() rule.Rule {
 			affected := map[string][]string{}
 			for _, s := range n.Switches {
 				for _, p := range s.Ports {
-					if row, ok := rows[p.DHCP4]; ok && !p.Disabled && problemOfDHCP(row, p) != "" {
+					if row, ok := rows[p.DHCP]; ok && !p.Disabled && problemOfDHCP(row, p) != "" {
 						key := problemOfDHCP(row, p) + "\x00" + row.UUID
 						affected[key] = append(affected[key], p.Title())
 					}

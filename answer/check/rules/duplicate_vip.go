@@ -63,10 +63,7 @@ func (v *vipFinder) ofGroups(owner func() string, groups []string) map[string]*r
 	}
 	known = map[string]*rule.Balancer{}
 	for _, group := range groups {
-		if v.northbound.Groups[group] == nil {
-			continue
-		}
-		for _, uuid := range v.northbound.Groups[group].Balancers {
+		for _, uuid := range v.northbound.Groups[group] {
 			v.add(owner, known, nil, v.balancers[uuid])
 		}
 	}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,7 +31,8 @@ func gatewayUnbound() rule.Rule {
 				return err
 			}
 			l3 := map[string]bool{}
-			for _, b := range bindings {
+			for _, name := range slices.Sorted(maps.Keys(bindings)) {
+				b := bindings[name]
 				if b.Chassis != "" || b.Type != "chassisredirect" && b.Type != "l3gateway" {
 					continue
 				}
