@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/answer/check"
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/show"
 	"ovs-offline/replica/set"
 )

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/history"
+	"ovs-offline/answer/rule"
 	"ovs-offline/answer/slow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/show"

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/check/rules"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/replica/set"
 )

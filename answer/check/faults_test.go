@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"ovs-offline/answer/check"
-	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/check/rules"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"

@@ -1,7 +1,7 @@
 package cluster
 
 import (
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // Findings returns the problems of a report as findings of a check. Notes are left out.

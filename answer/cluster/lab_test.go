@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/cluster"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/test/daemons/ovs"
 )

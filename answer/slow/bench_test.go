@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/workdir"
 )
@@ -77,7 +77,7 @@ func BenchmarkMillion(b *testing.B) {
 		return fmt.Sprintf("tcp,orig=(src=10.%d.%d.1,dst=10.2.0.1,sport=%d,dport=443),reply=(src=10.2.0.1,dst=10.%d.%d.1,sport=443,dport=%d),zone=%d,labels=0x1,protoinfo=(state=ESTABLISHED)",
 			i>>8&255, i&255, i%60000, i>>8&255, i&255, i%60000, i%50)
 	})
-	of := rule.Of([]*ovn.Deployment{{Nodes: []ovn.Node{{Dir: wd}}}})
+	of := rule.Of([]*ovn.Deployment{{Nodes: []ovn.Node{{Dir: wd}}}}, rule.Programs{})
 	b.Run("flows", func(b *testing.B) {
 		heap(b, func() {
 			for b.Loop() {

@@ -10,8 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace/conntrack"
+	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
@@ -33,7 +34,7 @@ type Conntrack struct {
 	AllZones  int      `json:"all_zones"`
 	Talkers   []Talker `json:"talkers"` // source addresses, those with the most entries first
 	Owners    []Count  `json:"owners"`  // what has these addresses
-	// Tunnelled are entries of the node's own tunnels, whose packets need no conntrack.
+	// Tunnelled are entries of tunnels in zone 0, the host's own: the packets in the tunnels are tracked as well.
 	Tunnelled int `json:"tunnelled"`
 }
 
@@ -74,14 +75,16 @@ type conntrackCount struct {
 	zones     map[uint16]*Zone
 	talkers   often[from, struct{}]
 	states    map[string]int
-	local     map[netip.Addr]bool // tunnel endpoints
+	tunnels   map[uint16]bool // the UDP ports of the node's tunnels
 	tunnelled int
 	entries   int
 }
 
-// tunnelPorts are the UDP ports of Geneve and VXLAN (RFC 8926, RFC 7348), and the one that Linux had
-// for VXLAN before.
-var tunnelPorts = []uint16{6081, 4789, 8472}
+// tunnelPorts returns the UDP ports of a type of tunnels: of Geneve and VXLAN (RFC 8926, RFC 7348), and
+// the one that Linux had for VXLAN before.
+func tunnelPorts(kind string) []uint16 {
+	return map[string][]uint16{"geneve": {6081}, "vxlan": {4789, 8472}}[kind]
+}
 
 func (c *conntrackCount) add(x *conntrack.Connection) {
 	c.entries++
@@ -97,7 +100,7 @@ func (c *conntrackCount) add(x *conntrack.Connection) {
 	}
 	c.talkers.add(from{x.Zone, x.Orig.Src})
 	c.states[stateOf(x, unreplied)]++
-	if x.Orig.Proto == 17 && slices.Contains(tunnelPorts, x.Orig.DstPort) && (c.local[x.Orig.Src] || c.local[x.Orig.Dst]) {
+	if x.Orig.Proto == 17 && x.Zone == 0 && c.tunnels[x.Orig.DstPort] { // the host's own zone
 		c.tunnelled++
 	}
 }
@@ -124,8 +127,8 @@ func readConntrack(ctx context.Context, n *rule.Node, known func() (*names.Names
 		return nil, err
 	}
 	defer file.Close()
-	count := &conntrackCount{zones: map[uint16]*Zone{}, states: map[string]int{}, local: map[netip.Addr]bool{}}
-	if err := count.readEndpoints(n); err != nil {
+	count := &conntrackCount{zones: map[uint16]*Zone{}, states: map[string]int{}, tunnels: map[uint16]bool{}}
+	if err := count.readTunnels(n); err != nil {
 		return nil, err
 	}
 	lost, err := conntrack.Each(file, func(x *conntrack.Connection) error {
@@ -164,22 +167,24 @@ func sortCounts(list []Count) {
 	})
 }
 
-// readEndpoints reads the addresses of the node's tunnels.
-func (c *conntrackCount) readEndpoints(n *rule.Node) error {
-	settings, err := ovn.ReadSettings(n.OVS)
-	if err != nil {
-		return err
-	}
-	for _, address := range settings.Encaps() {
-		c.local[address] = true
-	}
+// readTunnels reads which types of tunnels the node has: from its database, and from
+// ofproto/list-tunnels.
+func (c *conntrackCount) readTunnels(n *rule.Node) error {
 	bridges, err := n.Bridges()
 	if err != nil {
 		return err
 	}
+	printed, err := n.Output("ofproto.list-tunnels")
+	if err != nil {
+		return err
+	}
+	kinds := appctl.TunnelTypes(printed)
 	for i := range node.Interfaces(bridges...) {
-		if address, err := netip.ParseAddr(i.Options["local_ip"]); err == nil {
-			c.local[address.Unmap()] = true
+		kinds = append(kinds, i.Type)
+	}
+	for _, kind := range kinds {
+		for _, port := range tunnelPorts(kind) {
+			c.tunnels[port] = true
 		}
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/flows"
 	"ovs-offline/answer/history"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
@@ -32,7 +32,6 @@ const (
 	fullZone     = 1_000     // entries of a talker that has more than half of a zone
 	fullOwnZone  = 10_000    // the same, of the port whose zone it is
 	nearPercent  = 90        // of the limit of connections
-	manyTracked  = 1_000     // entries of tunnels
 	slowPackets  = 10_000    // of flows that are not offloaded
 	slowPercent  = 20        // of all packets
 	manyRemade   = 5         // times that a row was inserted and deleted
@@ -243,9 +242,9 @@ func conntrackFindings(c *Conntrack) (list []rule.Finding) {
 		add(filling, fmt.Sprintf("%s has %d of the %d connections of conntrack zone %d%s", talkerText(t), t.Entries, z.Entries, z.Zone, ownerText(z.Owner)),
 			"One sender may take the connections that others need.", t.Entries, "ovs-actions(7), ct")
 	}
-	if c.Tunnelled >= manyTracked {
-		add(tracked, fmt.Sprintf("%d connections are packets of the node's own tunnels", c.Tunnelled),
-			"The host tracks packets of tunnels, which costs time and entries for each.", c.Tunnelled, "https://bugs.launchpad.net/bugs/1978806")
+	if c.Tunnelled > 0 {
+		add(tracked, fmt.Sprintf("%s that the host tracks %s of tunnels", phrase.Count(c.Tunnelled, "connection"), map[bool]string{true: "is", false: "are"}[c.Tunnelled == 1]),
+			"Each packet of a tunnel is looked up and tracked twice, which costs time and entries.", c.Tunnelled, "https://bugs.launchpad.net/bugs/1978806")
 	}
 	return list
 }

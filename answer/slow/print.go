@@ -6,8 +6,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/flows"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"

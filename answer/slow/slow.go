@@ -10,9 +10,9 @@ import (
 	"slices"
 	"sync"
 
-	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/flows"
 	"ovs-offline/answer/history"
+	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/ovn"

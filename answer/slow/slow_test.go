@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/history"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/workdir"
@@ -40,7 +40,7 @@ func caseOf(t *testing.T, folder string) (*rule.Case, []history.Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rule.Of(deployments), sources
+	return rule.Of(deployments, rule.Programs{}), sources
 }
 
 // examined examines a folder, and checks that the rules of a check find the same but for flapping flows.
@@ -147,7 +147,8 @@ func started(t *testing.T, flows ...string) *ovs.Switch {
 	t.Helper()
 	live := ovs.Start(t, "--enable-dummy=override")
 	live.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.0.2.1", "other_config:max-idle=600000", "--", "add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure", "external_ids:ct-zone-vm1=7", "external_ids:ct-zone-vm2=8",
-		"--", "add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=dummy", "ofport_request=1", "options:ifindex=1101", "--", "add-port", "br0", "p2", "--", "set", "Interface", "p2", "type=dummy", "ofport_request=2", "options:ifindex=1102")
+		"--", "add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=dummy", "ofport_request=1", "options:ifindex=1101", "--", "add-port", "br0", "p2", "--", "set", "Interface", "p2", "type=dummy", "ofport_request=2", "options:ifindex=1102",
+		"--", "add-port", "br0", "t1", "--", "set", "Interface", "t1", "type=geneve", "options:remote_ip=192.0.2.9")
 	for _, flow := range flows {
 		live.Ofctl("add-flow", "br0", flow)
 	}
@@ -200,7 +201,7 @@ func TestTalkerThatFillsAZoneIsNamed(t *testing.T) {
 		found = append(found, f.Rule+": "+f.What)
 	}
 	for _, want := range []string{filling + ": 10.0.0.1 has 1500 of the 1500 connections of conntrack zone 7 of vm1", filling + ": 192.0.2.9 has 1100 of the 1100 connections of conntrack zone 0",
-		nearLimit + ": 3100 connections are recorded, and the limit is 3200 (net.netfilter.nf_conntrack_max)", tracked + ": 1100 connections are packets of the node's own tunnels"} {
+		nearLimit + ": 3100 connections are recorded, and the limit is 3200 (net.netfilter.nf_conntrack_max)", tracked + ": 1100 connections that the host tracks are of tunnels"} {
 		if !slices.Contains(found, want) {
 			t.Errorf("%q is not among %q", want, found)
 		}

@@ -61,6 +61,20 @@ func Neighbours(text string) []Neighbour {
 	return slices.Collect(each(text, neighbour, func(found []string, _ string) Neighbour { return Neighbour{found[1], found[2], found[3]} }))
 }
 
+// listedTunnel matches "port 4: ovn-node-0 (geneve: ::->10.10.2.33, key=flow, dp port=4, ttl=64)".
+var listedTunnel = regexp.MustCompile(`(?m)^\s*port \d+: \S+ \((\w+): `)
+
+// TunnelTypes reads ofproto/list-tunnels (ofproto/tunnel.c, tnl_port_list): the types of the tunnels, each
+// once.
+func TunnelTypes(text string) (types []string) {
+	for _, found := range listedTunnel.FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(types, found[1]) {
+			types = append(types, found[1])
+		}
+	}
+	return types
+}
+
 // tunnelPort matches "genev_sys_6081 (6081) ref_cnt=1", or with -v "genev_sys_6081 (6081) :
 // eth(dst=..),eth_type(0x0800),ipv4(dst=172.18.0.2,proto=17,frag=no),udp(dst=6081)".
 var tunnelPort = regexp.MustCompile(`^(\S+) \(\d+\)(.*)`)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 )
 

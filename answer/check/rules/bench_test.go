@@ -3,7 +3,7 @@ package rules
 import (
 	"testing"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/test/daemons/ovs"
@@ -23,7 +23,7 @@ func BenchmarkDatabases(b *testing.B) {
 		*index = x
 	}
 	for b.Loop() {
-		c := rule.Of([]*ovn.Deployment{opened})
+		c := rule.Of([]*ovn.Deployment{opened}, rule.Programs{})
 		found := 0
 		for _, r := range All() {
 			var err error

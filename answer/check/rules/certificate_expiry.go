@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 )

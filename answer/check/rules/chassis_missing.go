@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // chassisMissing finds the nodes with an ovn-controller whose chassis the southbound database lacks.

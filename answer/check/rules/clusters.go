@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/cluster"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/workdir"
 )
 

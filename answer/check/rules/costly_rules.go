@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"ovs-offline/answer/check/rule"
 	"ovs-offline/answer/flows"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/phrase"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/workdir"
 )
 

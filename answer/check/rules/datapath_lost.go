@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/workdir"
 )

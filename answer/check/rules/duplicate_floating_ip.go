@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // duplicateFloatingIP finds an external address that two NAT rules lead to different addresses, on routers

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // duplicateIP finds two ports of a logical switch with one IP address. A port of a router counts with the

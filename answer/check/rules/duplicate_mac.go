@@ -3,7 +3,7 @@ package rules
 import (
 	"fmt"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // duplicateMAC finds two ports of a logical switch with one MAC address. ovn-northd makes a logical flow

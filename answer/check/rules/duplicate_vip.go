@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // duplicateVIP finds two load balancers of one switch or router with the same VIP and other backends.

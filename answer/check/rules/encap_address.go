@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/iproute"
 	"ovs-offline/internal/workdir"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"

@@ -1,7 +1,7 @@
 package rules
 
 import (
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovsdb"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // gatewayChassisMissing finds gateway ports and gateway routers that name a chassis that the southbound

@@ -2,8 +2,10 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovsdb"
 )
 
 // gatewayChassisName finds rows of Gateway_Chassis of neutron's routers that neutron did not name.
@@ -15,18 +17,21 @@ func gatewayChassisName() rule.Rule {
 		Follows: "neutron does not find the row, and can't move the gateway to another chassis",
 		Sources: []string{"launchpad.net bug 2143751", "ovn-nbctl(8), lrp-set-gateway-chassis"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
-			rows, err := gatewayRows(d, n)
-			if err != nil {
-				return err
-			}
-			for _, row := range rows {
-				if row.table != "Gateway_Chassis" || row.port.IDs["neutron:router_name"] == "" || row.name == row.port.Name+"_"+row.chassis {
-					continue
+			routers := map[string]string{}
+			for _, r := range n.Routers {
+				for _, p := range r.Ports {
+					routers[p.Name] = " of " + d.Title("Logical_Router", r.UUID)
 				}
-				found(rule.Finding{What: fmt.Sprintf("gateway chassis %s of port %s of %s is not named as neutron names it, %s_%s", row.name, row.port.Name, d.Title("Logical_Router", row.port.Router.UUID), row.port.Name, row.chassis),
-					Evidence: []string{inNB("Gateway_Chassis", row.uuid, "name")}, Next: []string{historyOf(row.uuid)}})
 			}
-			return nil
+			return d.NB.Each("Gateway_Chassis", func(row ovsdb.Row) {
+				name, chassis := row.String("name"), row.String("chassis_name")
+				port, joined := strings.CutSuffix(name, "-"+chassis)
+				if !joined || !ovsdb.IsUUID(strings.TrimPrefix(port, "lrp-")) {
+					return
+				}
+				found(rule.Finding{What: fmt.Sprintf("gateway chassis %s of port %s%s is not named as neutron names it, %s_%s", name, port, routers[port], port, chassis),
+					Evidence: []string{inNB("Gateway_Chassis", row.UUID, "name")}, Next: []string{historyOf(row.UUID)}})
+			}, "name", "chassis_name")
 		}),
 	}
 }

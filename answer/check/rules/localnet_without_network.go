@@ -3,7 +3,7 @@ package rules
 import (
 	"fmt"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // localnetWithoutNetwork finds ports to a physical network that do not name it.

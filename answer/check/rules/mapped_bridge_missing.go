@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/node"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"

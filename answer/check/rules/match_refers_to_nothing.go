@@ -3,7 +3,7 @@ package rules
 import (
 	"fmt"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn/match"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovsdb"
 )
 

@@ -3,7 +3,7 @@ package rules
 import (
 	"net/netip"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )

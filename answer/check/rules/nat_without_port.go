@@ -3,7 +3,7 @@ package rules
 import (
 	"fmt"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // natWithoutPort finds distributed floating IPs whose port does not exist. Only the chassis with the port

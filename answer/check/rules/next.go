@@ -3,7 +3,7 @@ package rules
 import (
 	"context"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // historyOf returns the command that shows a northbound row, who changed it, and when.

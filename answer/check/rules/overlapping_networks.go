@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // overlappingNetworks finds two ports of a router whose networks hold the same addresses. Of networks of

@@ -3,7 +3,7 @@ package rules
 import (
 	"testing"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // TestPackageRulesFindTheirVersions checks each rule with the lines in its own file.

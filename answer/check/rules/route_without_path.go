@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )

@@ -3,7 +3,7 @@ package rules
 import (
 	"fmt"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // routerPortMissing finds connections of a router that lack one end: a port of a switch, or of another

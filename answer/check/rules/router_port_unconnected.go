@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // routerPortUnconnected finds ports of routers that no port of a switch or of another router leads to. A

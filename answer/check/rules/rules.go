@@ -4,7 +4,7 @@ package rules
 import (
 	"slices"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/answer/slow"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/test/check/expect"
@@ -94,7 +94,7 @@ func setOf(texts []string) []any {
 func (n *network) findings(t *testing.T, r rule.Rule) []string {
 	t.Helper()
 	opened := &ovn.Deployment{NB: index(t, ovs.NBSchema, n.nb), SB: index(t, ovs.SBSchema, n.sb)}
-	c := rule.Of([]*ovn.Deployment{opened})
+	c := rule.Of([]*ovn.Deployment{opened}, rule.Programs{})
 	var lines []string
 	found := func(f rule.Finding) {
 		f = r.Finish(f)
@@ -156,7 +156,7 @@ func TestRulesFindNothingInNothing(t *testing.T) {
 			continue
 		}
 		expect.Equal(t, newNetwork().findings(t, r), nil, r.Name)
-		c := rule.Of([]*ovn.Deployment{{}})
+		c := rule.Of([]*ovn.Deployment{{}}, rule.Programs{})
 		found := func(f rule.Finding) { t.Errorf("%s found %s in no database", r.Name, f.What) }
 		var err error
 		if r.Case != nil {

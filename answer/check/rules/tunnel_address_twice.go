@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 )
 
 // tunnelAddressTwice finds two chassis with one tunnel address, each with another type of tunnels: the

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/workdir"
 )
 

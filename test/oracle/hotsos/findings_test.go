@@ -11,7 +11,7 @@ func findings() map[string]expected {
 	)
 	return map[string]expected{
 		ovs + "bugs/lp1839592":                of("lp1839592"),
-		ovs + "bugs/lp1978806":                of("conntrack-tracks-tunnels"),
+		ovs + "bugs/lp1978806":                of("conntrack-of-tunnels"),
 		ovs + "dpdk_config_fail":              of("dpdk-cores"),
 		ovs + "dpdk_config_fail_mask_overlap": of("dpdk-cores"),
 		ovs + "dpdk_config_fail_nova_overlap": of("dpdk-cores"),

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ovs-offline/answer/check"
-	"ovs-offline/answer/check/rule"
+	"ovs-offline/answer/rule"
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
