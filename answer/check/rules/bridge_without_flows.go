@@ -11,8 +11,8 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// bridgeWithoutFlows finds the bridges that drop every packet: their fail mode is secure, and they
-// have no flows.
+// bridgeWithoutFlows finds the bridges that drop every packet: they have no flows. A bridge whose
+// controller is not connected forwards without them, unless its fail mode is secure.
 func bridgeWithoutFlows() rule.Rule {
 	return rule.Rule{
 		Name: "bridge-without-flows", Severity: rule.Error,
@@ -22,7 +22,8 @@ func bridgeWithoutFlows() rule.Rule {
 			var err error
 			failed := n.OVS.Each("Bridge", func(row ovsdb.Row) {
 				name := row.String("name")
-				if row.String("fail_mode") != "secure" || len(row.UUIDs("ports")) < 2 {
+				forwards := row.String("fail_mode") != "secure" && len(row.UUIDs("controller")) > 0
+				if forwards || len(row.UUIDs("ports")) < 2 {
 					return
 				}
 				empty, readErr := isEmpty(n.Dir.DumpFile(name, workdir.Flows))
@@ -30,11 +31,11 @@ func bridgeWithoutFlows() rule.Rule {
 					err = readErr
 				}
 				if empty {
-					found(rule.Finding{What: fmt.Sprintf("bridge %s has fail mode secure and no flows", name),
+					found(rule.Finding{What: fmt.Sprintf("bridge %s has no flows", name),
 						Evidence: []string{"Bridge " + name + " in conf.db: fail_mode", "ovs-ofctl dump-flows " + name},
 						Next:     []string{"ovs-offline timeline --program ovs-vswitchd", "ovs-offline drift"}})
 				}
-			}, "name", "fail_mode", "ports")
+			}, "name", "fail_mode", "controller", "ports")
 			if failed != nil {
 				return failed
 			}

@@ -12,7 +12,7 @@ import (
 
 // settleTime is how long ovn-northd and ovn-controllers may take for a change before they count as
 // behind.
-const settleTime = 30 * time.Second
+const settleTime = 10 * time.Second
 
 // chassisBehind finds the chassis whose ovn-controller has not confirmed the number that ovn-northd
 // wrote into the southbound database, long after it was written.

@@ -18,6 +18,15 @@ func controllerNotConnected() rule.Rule {
 		Follows: "the controller gets no packets and changes no flows; with fail_mode=standalone the bridge forwards by MAC addresses",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Controller and Manager: is_connected, status"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
+			bridges := map[string]string{}
+			err := n.OVS.Each("Bridge", func(row ovsdb.Row) {
+				for _, uuid := range row.UUIDs("controller") {
+					bridges[uuid] = " of bridge " + row.String("name")
+				}
+			}, "name", "controller")
+			if err != nil {
+				return err
+			}
 			for _, table := range []struct{ name, word string }{{"Controller", "the OpenFlow controller"}, {"Manager", "the OVSDB manager"}} {
 				printed, err := n.Printed(table.name)
 				if err != nil {
@@ -26,7 +35,7 @@ func controllerNotConnected() rule.Rule {
 				for _, row := range printed {
 					if row.Column("is_connected") == "false" && !listens(row) {
 						status := file.PrintedMap(row.Column("status"))
-						found(rule.Finding{What: fmt.Sprintf("%s %s is not connected: %s", table.word, row.Column("target"), cmp.Or(status["last_error"], status["state"], "no reason was recorded")),
+						found(rule.Finding{What: fmt.Sprintf("%s %s%s is not connected: %s", table.word, row.Column("target"), bridges[row.UUID], cmp.Or(status["last_error"], status["state"], "no reason was recorded")),
 							Evidence: []string{"ovs-vsctl list " + table.name + ": is_connected, status"},
 							Next:     []string{"ovs-offline timeline --grep " + row.Column("target")}})
 					}

@@ -17,16 +17,17 @@ func gatewayChassisName() rule.Rule {
 		Follows: "neutron does not find the row, and can't move the gateway to another chassis",
 		Sources: []string{"launchpad.net bug 2143751", "ovn-nbctl(8), lrp-set-gateway-chassis"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
-			routers := map[string]string{}
+			routers, ofNeutron := map[string]string{}, map[string]bool{}
 			for _, r := range n.Routers {
 				for _, p := range r.Ports {
+					ofNeutron[p.Name] = p.IDs["neutron:router_name"] != ""
 					routers[p.Name] = " of " + d.Title("Logical_Router", r.UUID)
 				}
 			}
 			return d.NB.Each("Gateway_Chassis", func(row ovsdb.Row) {
 				name, chassis := row.String("name"), row.String("chassis_name")
 				port, joined := strings.CutSuffix(name, "-"+chassis)
-				if !joined || !ovsdb.IsUUID(strings.TrimPrefix(port, "lrp-")) {
+				if !joined || !ofNeutron[port] && !ovsdb.IsUUID(strings.TrimPrefix(port, "lrp-")) {
 					return
 				}
 				found(rule.Finding{What: fmt.Sprintf("gateway chassis %s of port %s%s is not named as neutron names it, %s_%s", name, port, routers[port], port, chassis),

@@ -98,8 +98,28 @@ func TestControlPlane(t *testing.T) {
 		"a chassis that is": {chassisPrivateAlone, func(n *network) {
 			n.addSB("Chassis_Private", ovndb.Row{"name": "one", "chassis": n.addSB("Chassis", ovndb.Row{"name": "one"})})
 		}, nil},
-		"rows without times": {staleSouthbound, func(n *network) {
-			n.addSB("Datapath_Binding", ovndb.Row{"tunnel_key": 1, "external_ids": ovndb.Map("name", "old", "logical-switch", "00000063-0000-4000-8000-000000000000")})
-		}, nil},
+		"rows without times":         {staleSouthbound, stale(0, 0), nil},
+		"rows of an earlier copy":    {staleSouthbound, stale(1_800_000_000, 1_799_999_000), nil},
+		"rows of a moment ago":       {staleSouthbound, stale(1_800_000_000, 1_800_000_005), nil},
+		"rows that were not removed": {staleSouthbound, stale(1_800_000_000, 1_800_000_060), []string{"error: the southbound database still has 2 rows that the northbound one has not: port gone, switch old"}},
 	})
+}
+
+// stale builds a switch and a port that were deleted from the northbound database, and what else is there.
+func stale(nbDate, sbDate int64) func(*network) {
+	return func(n *network) {
+		n.nbDate, n.sbDate = nbDate, sbDate
+		n.owner("Logical_Switch", "blue", ovndb.Row{})
+		n.port("blue", "vm", nil, nil)
+		n.owner("Logical_Router", "main", ovndb.Row{})
+		n.routerPort("main", "out", "02:00:00:00:00:01", "", "10.0.0.1/24")
+		datapath := n.addSB("Datapath_Binding", ovndb.Row{"tunnel_key": 1, "external_ids": ovndb.Map("name", "old", "logical-switch", "00000063-0000-4000-8000-000000000000")})
+		for i, port := range []string{"vm", "out", "cr-out", "gone"} {
+			row := ovndb.Row{"logical_port": port, "tunnel_key": i + 1, "datapath": datapath}
+			if port == "cr-out" {
+				row["type"] = "chassisredirect"
+			}
+			n.addSB("Port_Binding", row)
+		}
+	}
 }

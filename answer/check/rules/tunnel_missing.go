@@ -41,7 +41,7 @@ func tunnelMissing() rule.Rule {
 			for _, tunnel := range tunnels {
 				remote := tunnel.Options["remote_ip"]
 				if !slices.ContainsFunc(all, func(c rule.Chassis) bool { return reaches([]*node.Interface{tunnel}, c) }) {
-					found(rule.Finding{Severity: rule.Warning, What: fmt.Sprintf("the tunnel %s leads to %s, which is the address of no chassis", tunnel.Name, remote),
+					found(rule.Finding{Rule: "tunnel-to-nowhere", Severity: rule.Warning, What: fmt.Sprintf("the tunnel %s leads to %s, which is the address of no chassis", tunnel.Name, remote),
 						Follows:  "copies of broadcasts may be sent to a machine that is gone",
 						Evidence: []string{"Interface " + tunnel.Name + " in conf.db: options:remote_ip"},
 						Next:     []string{"ovs-offline history --table Chassis"}})
@@ -52,12 +52,16 @@ func tunnelMissing() rule.Rule {
 	}
 }
 
-// ovnTunnels returns the tunnels that ovn-controller made on a node.
+// ovnTunnels returns the tunnels of the integration bridge of a node.
 func ovnTunnels(n *rule.Node) ([]*node.Interface, error) {
 	bridges, err := n.Bridges()
+	if err != nil {
+		return nil, err
+	}
+	settings, err := n.Settings()
 	var tunnels []*node.Interface
 	for iface := range node.Interfaces(bridges...) {
-		if iface.Port.IDs["ovn-chassis-id"] != "" && iface.Options["remote_ip"] != "flow" && iface.Options["remote_ip"] != "" {
+		if remote := iface.Options["remote_ip"]; iface.Port.Bridge.Name == settings.Bridge() && node.IsTunnel(iface.Type) && remote != "" && remote != "flow" {
 			tunnels = append(tunnels, iface)
 		}
 	}
