@@ -179,8 +179,8 @@ func holds(recorded Masks, headers map[string]bool, name string) bool {
 	switch {
 	case strings.HasPrefix(name, "nd_"):
 		return headers["nd"] && recorded["icmp_type"].Covers(openflow.AllBits("icmp_type"))
-	case strings.HasPrefix(name, "tp_"):
-		return headers["tcp"] || headers["udp"] || headers["sctp"]
+	case strings.HasPrefix(name, "tp_"): // without -m, headers are left out
+		return headers["tcp"] || headers["udp"] || headers["sctp"] || !headers["skb_priority"]
 	}
 	return true
 }
