@@ -19,6 +19,7 @@ type Query struct {
 	Table  string
 	Record string // a name, or a UUID or at least four digits of its beginning
 	Column string
+	Brief  bool      // without the columns of rows that were added or deleted
 	Since  time.Time // zero for no bound, as is Until
 	Until  time.Time
 }
@@ -207,7 +208,7 @@ func (q Query) openDatabase(ctx context.Context, source Source) (*stream, error)
 
 // selection returns which transactions and changes the log of a database returns.
 func (q Query) selection() file.Selection {
-	selected := file.Selection{Base: q.Record != "", Accept: q.accepts, Until: q.Until}
+	selected := file.Selection{Base: q.Record != "", Brief: q.Brief, Accept: q.accepts, Until: q.Until}
 	if q.Table != "" {
 		selected.Tables = []string{q.Table}
 	}

@@ -65,7 +65,7 @@ func readChurn(ctx context.Context, source history.Source) (*Churn, error) {
 	churn := &Churn{Database: history.DatabaseName(source.Node, source.Title), Tables: []TableChurn{}, Rows: []RowChurn{}}
 	tables := map[string]*TableChurn{}
 	var rows often[rowKey, RowChurn]
-	results, err := history.Read(ctx, []history.Source{source}, history.Query{}, func(event *history.Event) error {
+	results, err := history.Read(ctx, []history.Source{source}, history.Query{Brief: true}, func(event *history.Event) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

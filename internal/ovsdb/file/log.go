@@ -56,6 +56,7 @@ type loggedEntry struct {
 type Selection struct {
 	Tables []string // all if none is named
 	Base   bool     // also the rows of a transaction that is the whole content
+	Brief  bool     // without the columns of rows that were inserted or deleted
 	// Until is the time of the last transaction to read; zero for all.
 	Until time.Time
 	// Accept reports whether a change is wanted; nil for all.

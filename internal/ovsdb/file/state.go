@@ -230,9 +230,12 @@ func (s *state) delete(id rowID, row binaryUUID, described *Change) error {
 	return nil
 }
 
-// list returns the columns of a row that differ from their defaults.
+// list returns the columns of a row that differ from their defaults, if they are wanted.
 func (s *state) list(id rowID, columns columns, set func(change *ColumnChange, text string)) []ColumnChange {
 	var list []ColumnChange
+	if s.wanted.Brief {
+		return nil
+	}
 	for _, column := range slices.Sorted(maps.Keys(columns)) {
 		change := ColumnChange{Column: column}
 		set(&change, printValue(columns[column], s.schema[id.table].Columns[column].Type))
