@@ -87,7 +87,7 @@ func TestNodesAreCollectedInParallel(t *testing.T) {
 			}
 			continue
 		}
-		if r.Err != nil || ended[r.Node] != "collected" || len(r.Collections) != 3 {
+		if r.Err != nil || ended[r.Node] != "collected" || len(r.Collections) != 4 {
 			t.Fatalf("%+v", r)
 		}
 		for _, c := range r.Collections {
@@ -147,7 +147,7 @@ func TestNextMemberReplacesFailedOne(t *testing.T) {
 	for broken, lost := range map[string]int{"ovnkube-db-0": 0, "ovnkube-db-1": 0, "ovnkube-db": 2} {
 		exec := &logged{Executor: local, broken: broken}
 		r := collectOne(t, cluster(exec, central("worker")...), filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"worker"}}))
-		if len(r.Collections) != 3-lost || len(r.Collections[0].Lost) != lost || len(r.Collections[0].Bridges) != 2 {
+		if len(r.Collections) != 4-lost || len(r.Collections[0].Lost) != lost || len(r.Collections[0].Bridges) != 2 {
 			t.Errorf("without %s: %d collections, lost %q", broken, len(r.Collections), r.Collections[0].Lost)
 		}
 		if got := r.Collections[0].LostDatabases; len(got[workdir.NB])+len(got[workdir.SB]) != lost {

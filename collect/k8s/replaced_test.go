@@ -53,7 +53,7 @@ func TestReplacedPodIsFound(t *testing.T) {
 	r := collectOne(t, &k8s.Cluster{API: objectTracker{api}, Executor: exec}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"worker"}})
 	checkNothingLost(t, r)
 	remarks := strings.Join(r.Collections[0].Remarks, "\n")
-	if len(r.Collections) != 3 || !strings.Contains(remarks, "container ovn-kubernetes/old/ovnkube-controller was replaced by ovn-kubernetes/new/ovnkube-controller during the collection") {
+	if len(r.Collections) != 4 || !strings.Contains(remarks, "container ovn-kubernetes/old/ovnkube-controller was replaced by ovn-kubernetes/new/ovnkube-controller during the collection") {
 		t.Errorf("%d collections, %s", len(r.Collections), remarks)
 	}
 }

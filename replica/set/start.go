@@ -60,7 +60,7 @@ func (s *Set) replayable() *Set {
 	if len(nodes) == 0 {
 		return s
 	}
-	return &Set{folder: s.folder, owner: s.owner, all: s.all, nodes: nodes, links: s.links}
+	return &Set{folder: s.folder, owner: s.owner, all: s.all, nodes: nodes, links: s.links, sums: map[workdir.Kind]map[string][]*Node{}}
 }
 
 // preparedStart is the start of a node.
