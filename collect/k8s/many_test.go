@@ -126,7 +126,7 @@ func checkFiles(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	m, err := wd.Manifest()
-	if err != nil || len(m.Collections) != 3 {
+	if err != nil || len(m.Collections) != 4 {
 		t.Fatal(m, err)
 	}
 	for _, c := range m.Collections {
