@@ -103,15 +103,17 @@ func balancerFaults() []fault {
 }
 
 func gatewayFaults() []fault {
+	// A second gateway chassis has the nodes watch each other by BFD, for which the lab has no network.
+	watched := []string{"tunnel-down", "gateway-unbound"}
 	return []fault{
 		{name: "the only gateway chassis is gone", rule: "gateway-unbound", says: "which is for chassis-gone",
 			plant: `nb set Gateway_Chassis {nb Gateway_Chassis priority=2 _uuid} chassis_name=chassis-gone name={lrp main-public}_chassis-gone
 				sb wait-until Port_Binding cr-{lrp main-public} chassis=[]`,
 			undo: `nb set Gateway_Chassis {nb Gateway_Chassis priority=2 _uuid} chassis_name="\"{sb Chassis hostname=gateway name}\"" name={lrp main-public}_{sb Chassis hostname=gateway name}`},
-		{name: "the second gateway chassis is gone", rule: "gateway-chassis-missing", says: "names chassis chassis-gone",
+		{name: "the second gateway chassis is gone", rule: "gateway-chassis-missing", says: "names chassis chassis-gone", causes: watched,
 			plant: `nb --id=@g create Gateway_Chassis name={lrp main-public}_chassis-gone chassis_name=chassis-gone priority=1 -- add Logical_Router_Port {lrp main-public} gateway_chassis @g`,
 			undo:  `nb remove Logical_Router_Port {lrp main-public} gateway_chassis {nb Gateway_Chassis chassis_name=chassis-gone _uuid}`},
-		{name: "a person adds a gateway chassis to neutron's router", rule: "gateway-chassis-name", says: "is not named as neutron names it",
+		{name: "a person adds a gateway chassis to neutron's router", rule: "gateway-chassis-name", says: "is not named as neutron names it", causes: watched,
 			plant: `nb lrp-set-gateway-chassis {lrp main-public} {sb Chassis hostname=compute1 name} 1`, undo: `nb lrp-del-gateway-chassis {lrp main-public} {sb Chassis hostname=compute1 name}`},
 		{name: "a node loses its bridge to a physical network", rule: "localnet-unmapped", says: "chassis compute2 has ports of switch vlan120",
 			plant: `vsctl@compute2 set Open_vSwitch . external_ids:ovn-bridge-mappings="\"\""
@@ -207,6 +209,7 @@ func nodeFaults() []fault {
 			plant: `vsctl@compute1 add-port br-int gennone -- set Interface gennone type=geneve options:remote_ip=192.168.24.66 options:key=flow`, undo: `vsctl@compute1 del-port br-int gennone`},
 		{name: "a node does not follow the southbound database", rule: "chassis-behind", says: "compute2", sync: "none", outputs: true,
 			plant: `vsctl@compute2 set Open_vSwitch . external_ids:ovn-remote="\"unix:/nonexistent/sb.sock\""
+				nb --wait=sb sync
 				sleep 11
 				nb --wait=sb sync`,
 			undo: `vsctl@compute2 set Open_vSwitch . external_ids:ovn-remote="\"unix:{folder}/central/ovn/ovnsb_db.sock\""`},

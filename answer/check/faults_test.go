@@ -16,6 +16,7 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/choose"
 	"ovs-offline/replica/set"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
@@ -37,6 +38,8 @@ type fault struct {
 	sync string
 	// outputs has the outputs of commands on the nodes recorded too.
 	outputs bool
+	// causes names the rules that find what follows from the fault.
+	causes []string
 }
 
 // TestPlantedFaultsAreFoundFirst breaks one thing after the other in live sets. What is wrong has to be
@@ -73,9 +76,9 @@ func plantFaults(t *testing.T, root string) {
 	}
 }
 
-// healthy are the rules that find something where nothing is broken: the sets have a load balancer without
-// backends.
-func healthy() []string { return []string{"balancer-without-backends"} }
+// healthy are the rules that find something where nothing else is broken: the sets have a load balancer
+// without backends, and a flow of a port is gone.
+func healthy() []string { return []string{"balancer-without-backends", "drift"} }
 
 // live is a running set of the lab.
 type live struct {
@@ -100,7 +103,7 @@ func (l *live) breakAll(faults []fault) {
 		}
 		l.run(f.plant)
 		l.settle(f.sync)
-		found := slices.DeleteFunc(l.check(f.outputs), func(one rule.Finding) bool { return known[key(one)] })
+		found := slices.DeleteFunc(l.check(f.outputs), func(one rule.Finding) bool { return known[key(one)] || slices.Contains(f.causes, one.Rule) })
 		l.run(f.undo)
 		at := slices.IndexFunc(found, func(one rule.Finding) bool {
 			return one.Rule == f.rule && strings.Contains(check.Line(one), l.expand(f.says))
@@ -284,12 +287,14 @@ func (l *live) check(outputs bool) []rule.Finding {
 	if err != nil || s == nil {
 		l.t.Fatal(s, err)
 	}
-	report, err := check.Run(l.t.Context(), s, check.Options{})
+	report, err := check.Run(l.t.Context(), s, check.Options{Programs: rule.Programs{Runtime: choose.Process, Version: "test"}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if len(report.Unjudged) > 0 {
-		l.t.Errorf("not judged: %s", strings.Join(report.Unjudged, "\n"))
+	for _, text := range report.Unjudged {
+		if !strings.Contains(text, "ovn-controller was installing flows") { // the fault was planted a moment ago
+			l.t.Errorf("not judged: %s", text)
+		}
 	}
 	return report.Findings
 }

@@ -34,23 +34,53 @@ func chassisBehind() rule.Rule {
 			for _, c := range chassis {
 				titles[c.Name] = c.Title()
 			}
-			return d.SB.Each("Chassis_Private", func(row ovsdb.Row) {
-				has, _ := row.Int("nb_cfg")
-				title := titles[row.String("name")]
-				if title == "" || has >= wanted {
-					return
+			var all []confirmation
+			err = d.SB.Each("Chassis_Private", func(row ovsdb.Row) {
+				number, _ := row.Int("nb_cfg")
+				if title := titles[row.String("name")]; title != "" {
+					all = append(all, confirmation{row.String("name"), title, number, timestamp(row, "nb_cfg_timestamp")})
 				}
-				confirmed := timestamp(row, "nb_cfg_timestamp")
-				if d.SB.Changed.IsZero() || !confirmed.IsZero() && d.SB.Changed.Sub(confirmed) < settleTime {
-					return
-				}
-				found(rule.Finding{At: confirmed, Nodes: []string{title},
-					What:     fmt.Sprintf("ovn-controller of %s has confirmed change %d of %d: it is %s behind", title, has, wanted, phrase.Count(wanted-has, "change")),
-					Evidence: []string{"Chassis_Private " + row.String("name") + " and SB_Global in the southbound database: nb_cfg"},
-					Next:     []string{"ovs-offline drift " + title, "ovs-offline timeline --program ovn-controller", "on the node: ovn-appctl -t ovn-controller connection-status"}})
 			}, "name", "nb_cfg", "nb_cfg_timestamp")
+			for _, c := range all {
+				if c.isBehind(wanted, firstOf(all, wanted), d.SB.Changed) {
+					found(rule.Finding{At: c.at, Nodes: []string{c.title},
+						What:     fmt.Sprintf("ovn-controller of %s has confirmed change %d of %d: it is %s behind", c.title, c.number, wanted, phrase.Count(wanted-c.number, "change")),
+						Evidence: []string{"Chassis_Private " + c.name + " and SB_Global in the southbound database: nb_cfg"},
+						Next:     []string{"ovs-offline drift " + c.title, "ovs-offline timeline --program ovn-controller", "on the node: ovn-appctl -t ovn-controller connection-status"}})
+				}
+			}
+			return err
 		},
 	}
+}
+
+// confirmation is the last number that a chassis has confirmed.
+type confirmation struct {
+	name, title string
+	number      int
+	at          time.Time // zero if it is not known
+}
+
+// isBehind reports whether the chassis should have confirmed the wanted number. One change may be on its
+// way: another chassis has to have confirmed it long before the last moment of the database. first is
+// when the first one did.
+func (c confirmation) isBehind(wanted int, first, last time.Time) bool {
+	switch wanted - c.number {
+	case 1:
+		return !first.IsZero() && last.Sub(first) >= settleTime
+	default:
+		return c.number < wanted && last.Sub(c.at) >= settleTime
+	}
+}
+
+// firstOf returns when the first chassis confirmed a number; zero if none has.
+func firstOf(all []confirmation, number int) (first time.Time) {
+	for _, c := range all {
+		if c.number == number && !c.at.IsZero() && (first.IsZero() || c.at.Before(first)) {
+			first = c.at
+		}
+	}
+	return first
 }
 
 // configNumber returns the number that chassis have to confirm; ok is false without a southbound

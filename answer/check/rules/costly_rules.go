@@ -7,6 +7,7 @@ import (
 	"ovs-offline/answer/flows"
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/workdir"
 )
 
 // Bounds of the numbers of flows above which a rule has a finding.
@@ -37,6 +38,9 @@ func costlyRules() rule.Rule {
 				return err
 			}
 			for name, unknown := range top.UnknownOf {
+				if !settled(c, name) {
+					continue
+				}
 				found(rule.Finding{Rule: "flows-of-no-row", Nodes: nodeNames(name), What: fmt.Sprintf("%s of the integration bridge have a cookie that no row of the southbound database has", phrase.Count(unknown, "flow")),
 					Follows:  "a row was deleted and its flows stayed, or another program wrote them: packets take a way that OVN does not know",
 					Evidence: []string{"ovs-ofctl dump-flows: cookie"}, Next: []string{"ovs-offline drift " + name, "ovs-offline top"}})
@@ -67,6 +71,23 @@ func costlyRules() rule.Rule {
 			return nil
 		},
 	}
+}
+
+// settled reports whether the southbound database of a node had not changed for some time when its
+// flows were recorded: otherwise flows may be of rows that the copy does not have yet, or has no longer.
+func settled(c *rule.Case, node string) bool {
+	for _, n := range c.Nodes() {
+		if n.Name != node {
+			continue
+		}
+		manifest, err := n.Manifest()
+		if err != nil {
+			return false
+		}
+		switched := manifest.Collection(workdir.OVS)
+		return switched != nil && !switched.Recorded.IsZero() && switched.Recorded.Sub(n.Deployment.SB.Changed) >= settleTime
+	}
+	return false
 }
 
 // withFlows returns the nodes with dumps of flows and a southbound database, as top takes them.

@@ -25,6 +25,7 @@ func All() []rule.Rule {
 		// Tunnels.
 		tunnelDown(),
 		tunnelMissing(),
+		tunnelToNowhere(),
 		encapAddress(),
 
 		// The control plane.
