@@ -168,10 +168,10 @@ func ruleTexts(list []flows.Examiner) (texts []string) {
 func flapFindings(n *Node) (list []rule.Finding) {
 	for _, m := range n.Flapping {
 		f := rule.Finding{Rule: flapping, Severity: rule.Warning, Nodes: nodes(n.Node), Weight: int(min(m.Packets, 1<<30)),
-			What:     fmt.Sprintf("The flow of the datapath from %s for %s flaps: %s", m.From, m.Match, m.Why),
+			What:     fmt.Sprintf("the flow of the datapath from %s for %s flaps: %s", m.From, m.Match, m.Why),
 			Evidence: append(ruleTexts(m.Unwildcards), "dpctl/dump-flows: "+m.Text),
-			Follows:  "After each change of the OpenFlow flows, the next packet is an upcall to ovs-vswitchd again.",
-			Next:     []string{"ovs-offline flows --datapath", "ovs-appctl upcall/show", "ovs-appctl coverage/show"},
+			Follows:  "after each change of the OpenFlow flows, the next packet is an upcall to ovs-vswitchd again",
+			Next:     []string{"ovs-offline flows --datapath", "on the node: ovs-appctl upcall/show", "on the node: ovs-appctl coverage/show"},
 			Sources:  []string{"https://github.com/openvswitch/ovs-issues/issues/375", "revalidate_ukey__ in ofproto/ofproto-dpif-upcall.c of Open vSwitch"}}
 		list = append(list, f)
 	}
@@ -190,8 +190,8 @@ func explosionFindings(found []flows.Explosion) (list []rule.Finding) {
 		}
 		list = append(list, rule.Finding{Rule: exploding, Severity: rule.Warning, Nodes: nodes(e.Node), Weight: e.Flows, What: what,
 			Evidence: append(ruleTexts(e.Rules), "mask: "+e.Mask, "dpctl/dump-flows: "+e.Example),
-			Follows:  "Each new value is an upcall to ovs-vswitchd, which may reach its limit of flows.",
-			Next:     []string{"ovs-offline slow", "ovs-appctl upcall/show", "ovs-appctl dpctl/show -s"},
+			Follows:  "each new value is an upcall to ovs-vswitchd, which may reach its limit of flows",
+			Next:     []string{"ovs-offline slow", "on the node: ovs-appctl upcall/show", "on the node: ovs-appctl dpctl/show -s"},
 			Sources:  []string{"lib/classifier.h of Open vSwitch"}})
 	}
 	return list
@@ -201,8 +201,8 @@ func offloadFindings(o *Offload) []rule.Finding {
 	if o == nil || o.Flows == 0 {
 		return nil
 	}
-	f := rule.Finding{Rule: offloading, Severity: rule.Warning, Nodes: nodes(o.Node), Follows: "The processor forwards these packets.",
-		Next: []string{"ovs-offline slow", "ovs-appctl dpctl/dump-flows -m type=non-offloaded", "ovs-appctl vlog/set netdev_offload_tc:dbg"}}
+	f := rule.Finding{Rule: offloading, Severity: rule.Warning, Nodes: nodes(o.Node), Follows: "the processor forwards these packets",
+		Next: []string{"ovs-offline slow", "on the node: ovs-appctl dpctl/dump-flows -m type=non-offloaded", "on the node: ovs-appctl vlog/set netdev_offload_tc:dbg"}}
 	for _, r := range o.Reasons[:min(5, len(o.Reasons))] {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s, %d packets, for example %s", r.What, phrase.Count(r.Flows, "flow"), r.Packets, r.Example))
 		if r.Source != "" {
@@ -228,11 +228,11 @@ func conntrackFindings(c *Conntrack) (list []rule.Finding) {
 	add := func(name, what, follows string, weight int, sources ...string) {
 		list = append(list, rule.Finding{Rule: name, Severity: rule.Warning, Nodes: nodes(c.Node), What: what, Follows: follows, Weight: weight,
 			Evidence: []string{fmt.Sprintf("dpctl/dump-conntrack: %d entries", c.Entries)},
-			Next:     []string{"ovs-offline slow", "ovs-appctl dpctl/ct-stats-show"}, Sources: sources})
+			Next:     []string{"ovs-offline slow", "on the node: ovs-appctl dpctl/ct-stats-show"}, Sources: sources})
 	}
 	if c.Limit > 0 && c.Entries*100 >= c.Limit*nearPercent {
 		add(nearLimit, fmt.Sprintf("%d connections are recorded, and the limit is %d (%s)", c.Entries, c.Limit, c.LimitFrom),
-			"New connections are dropped when the limit is reached.", c.Entries, "nf_conntrack-sysctl of Linux", "ovs-vswitchd(8), dpctl/ct-set-maxconns")
+			"new connections are dropped when the limit is reached", c.Entries, "nf_conntrack-sysctl of Linux", "ovs-vswitchd(8), dpctl/ct-set-maxconns")
 	}
 	for _, z := range c.Zones {
 		t := z.Talker
@@ -240,11 +240,11 @@ func conntrackFindings(c *Conntrack) (list []rule.Finding) {
 			continue
 		}
 		add(filling, fmt.Sprintf("%s has %d of the %d connections of conntrack zone %d%s", talkerText(t), t.Entries, z.Entries, z.Zone, ownerText(z.Owner)),
-			"One sender may take the connections that others need.", t.Entries, "ovs-actions(7), ct")
+			"one sender may take the connections that others need", t.Entries, "ovs-actions(7), ct")
 	}
 	if c.Tunnelled > 0 {
 		add(tracked, fmt.Sprintf("%s that the host tracks %s of tunnels", phrase.Count(c.Tunnelled, "connection"), map[bool]string{true: "is", false: "are"}[c.Tunnelled == 1]),
-			"Each packet of a tunnel is looked up and tracked twice, which costs time and entries.", c.Tunnelled, "https://bugs.launchpad.net/bugs/1978806")
+			"each packet of a tunnel is looked up and tracked twice, which costs time and entries", c.Tunnelled, "https://bugs.launchpad.net/bugs/1978806")
 	}
 	return list
 }
@@ -278,7 +278,7 @@ func churnFindings(c *Churn) (list []rule.Finding) {
 		}
 		list = append(list, rule.Finding{Rule: churning, Severity: rule.Warning, What: what, At: r.Last, Weight: r.Changes,
 			Evidence: []string{fmt.Sprintf("transactions of %s to %s", r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))},
-			Follows:  "Each change is computed by ovn-northd or ovn-controller, and revalidates the flows of the datapath.",
+			Follows:  "each change is computed by ovn-northd or ovn-controller, and revalidates the flows of the datapath",
 			Next:     []string{"ovs-offline history --table " + r.Table}, Sources: []string{"ovsdb(7)"}})
 	}
 	return list
