@@ -1,0 +1,30 @@
+package check_test
+
+import (
+	"os"
+	"testing"
+
+	"ovs-offline/answer/check"
+	"ovs-offline/answer/rule"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/choose"
+	"ovs-offline/replica/set"
+)
+
+// BenchmarkCheck checks the workdir in $OVS_OFFLINE_LARGE, which the benchmarks of answer/flows write; a
+// person may add logs.
+func BenchmarkCheck(b *testing.B) {
+	folder := os.Getenv("OVS_OFFLINE_LARGE")
+	if folder == "" {
+		b.Skip("OVS_OFFLINE_LARGE names no workdir of a large node")
+	}
+	wd, err := workdir.Find(folder)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := check.Run(b.Context(), set.Of(wd, "test"), check.Options{Programs: rule.Programs{Runtime: choose.Process, Version: "test"}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
