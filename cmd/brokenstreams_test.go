@@ -46,7 +46,7 @@ func wordsOfCommands() map[string]words {
 		"compare":           {args: []string{"compare", "WORKDIR", "WORKDIR"}, files: [][]string{{"compare", "WORKDIR", "FIFO"}, {"compare", "FIFO", "WORKDIR"}}},
 		"diff":              {args: []string{"diff"}}, "doctor": {args: []string{"doctor"}}, "drift": {args: []string{"drift"}},
 		"exec": {args: []string{"exec", "ovs-vsctl", "show"}, not: "its program prints"}, "shell": {args: []string{"shell"}, not: "its shell prints"},
-		"flows": {args: []string{"flows"}}, "top": {args: []string{"top"}}, "slow": {args: []string{"slow"}},
+		"check": {args: []string{"check"}}, "flows": {args: []string{"flows"}}, "top": {args: []string{"top"}}, "slow": {args: []string{"slow"}},
 		"graph":   {args: []string{"graph", "--format", "dot"}, files: [][]string{{"graph", "--force", "FIFO"}}},
 		"cluster": {args: []string{"cluster"}}, "history": {args: []string{"history"}}, "list": {args: []string{"list"}}, "logs": {args: []string{"logs"}}, "timeline": {args: []string{"timeline"}},
 		"image list": {args: []string{"image", "list"}}, "image rm": {not: "it prints nothing"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/node"
 )
 
 // tunnelMissing finds the chassis to which a node has no tunnel.
@@ -14,27 +15,19 @@ func tunnelMissing() rule.Rule {
 		Follows: "packets of logical networks from this node to the other one are lost",
 		Sources: []string{"ovn-sb(5), Encap", "chassis_tunnel_add in controller/encaps.c of OVN"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
-			own, isChassis, err := n.ChassisOf()
-			if err != nil || !isChassis {
+			settings, err := n.Settings()
+			if err != nil || settings.Get("ovn-transport-zones") != "" {
 				return err
 			}
-			all, err := n.Deployment.Chassis()
-			if err != nil {
-				return err
-			}
-			tunnels, err := ovnTunnels(n)
-			if err != nil || len(tunnels) == 0 && len(all) < 2 {
-				return err
-			}
-			settings, _ := n.Settings()
-			for _, c := range all {
-				if c.UUID != own.UUID && len(c.Encaps) > 0 && settings.Get("ovn-transport-zones") == "" && !sameAddress(own, c) && !reaches(tunnels, c) {
-					found(rule.Finding{What: fmt.Sprintf("there is no tunnel to chassis %s (%s)", c.Title(), addressesOf(c)),
-						Evidence: []string{"Encap of chassis " + c.Name + " in the southbound database", "Interface in conf.db: options:remote_ip"},
-						Next:     []string{"ovs-offline timeline --program ovn-controller", "on the node: ovs-vsctl show"}})
+			return withTunnels(n, func(own rule.Chassis, all []rule.Chassis, tunnels []*node.Interface) {
+				for _, c := range all {
+					if c.UUID != own.UUID && len(c.Encaps) > 0 && !sameAddress(own, c) && !reaches(tunnels, c) {
+						found(rule.Finding{What: fmt.Sprintf("there is no tunnel to chassis %s (%s)", c.Title(), addressesOf(c)),
+							Evidence: []string{"Encap of chassis " + c.Name + " in the southbound database", "Interface in conf.db: options:remote_ip"},
+							Next:     []string{"ovs-offline timeline --program ovn-controller", "on the node: ovs-vsctl show"}})
+					}
 				}
-			}
-			return nil
+			})
 		},
 	}
 }

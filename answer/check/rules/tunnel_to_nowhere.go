@@ -16,23 +16,15 @@ func tunnelToNowhere() rule.Rule {
 		Follows: "copies of broadcasts may be sent to a machine that is gone",
 		Sources: []string{"ovn-sb(5), Encap", "ovs-vswitchd.conf.db(5), Interface, options:remote_ip"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
-			_, isChassis, err := n.ChassisOf()
-			if err != nil || !isChassis {
-				return err
-			}
-			all, err := n.Deployment.Chassis()
-			if err != nil {
-				return err
-			}
-			tunnels, err := ovnTunnels(n)
-			for _, tunnel := range tunnels {
-				if !slices.ContainsFunc(all, func(c rule.Chassis) bool { return reaches([]*node.Interface{tunnel}, c) }) {
-					found(rule.Finding{What: fmt.Sprintf("the tunnel %s leads to %s, which is the address of no chassis", tunnel.Name, tunnel.Options["remote_ip"]),
-						Evidence: []string{"Interface " + tunnel.Name + " in conf.db: options:remote_ip"},
-						Next:     []string{"ovs-offline history --table Chassis"}})
+			return withTunnels(n, func(_ rule.Chassis, all []rule.Chassis, tunnels []*node.Interface) {
+				for _, tunnel := range tunnels {
+					if !slices.ContainsFunc(all, func(c rule.Chassis) bool { return reaches([]*node.Interface{tunnel}, c) }) {
+						found(rule.Finding{What: fmt.Sprintf("the tunnel %s leads to %s, which is the address of no chassis", tunnel.Name, tunnel.Options["remote_ip"]),
+							Evidence: []string{"Interface " + tunnel.Name + " in conf.db: options:remote_ip"},
+							Next:     []string{"ovs-offline history --table Chassis"}})
+					}
 				}
-			}
-			return err
+			})
 		},
 	}
 }

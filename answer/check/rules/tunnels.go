@@ -8,6 +8,24 @@ import (
 	"ovs-offline/internal/node"
 )
 
+// withTunnels calls use with the chassis of a node, all chassis, and the tunnels of the node. It does
+// nothing for a node without a chassis.
+func withTunnels(n *rule.Node, use func(own rule.Chassis, all []rule.Chassis, tunnels []*node.Interface)) error {
+	own, isChassis, err := n.ChassisOf()
+	if err != nil || !isChassis {
+		return err
+	}
+	all, err := n.Deployment.Chassis()
+	if err != nil {
+		return err
+	}
+	tunnels, err := ovnTunnels(n)
+	if err == nil {
+		use(own, all, tunnels)
+	}
+	return err
+}
+
 // ovnTunnels returns the tunnels of the integration bridge of a node.
 func ovnTunnels(n *rule.Node) ([]*node.Interface, error) {
 	bridges, err := n.Bridges()

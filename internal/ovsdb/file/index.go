@@ -90,6 +90,11 @@ func (x *Index) convert(ctx context.Context, src string, tables []string) error 
 	if x.Info, x.Remarks, err = convert(ctx, src, out); err != nil {
 		return err
 	}
+	return x.readOutput(ctx, out, tables)
+}
+
+// readOutput indexes the rows of what was written.
+func (x *Index) readOutput(ctx context.Context, out *output, tables []string) error {
 	if err := out.buf.Flush(); err != nil {
 		return err
 	}

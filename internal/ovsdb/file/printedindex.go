@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"ovs-offline/internal/ovsdb"
 )
@@ -56,17 +55,6 @@ func (x *Index) fill(ctx context.Context, out *output, tables map[string][]ovsdb
 			return err
 		}
 	}
-	if err := out.buf.Flush(); err != nil {
-		return err
-	}
-	if _, err := out.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	from, err := newSource(ctx, out.file)
-	if err != nil {
-		return err
-	}
 	x.file, x.Info = out.file, Info{Form: FormPrinted}
-	_, err = x.read(from, nil)
-	return err
+	return x.readOutput(ctx, out, nil)
 }
