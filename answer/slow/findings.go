@@ -19,6 +19,7 @@ import (
 // The names of the rules.
 const (
 	flapping   = "flapping-megaflow"
+	replaying  = "datapath-flows-stale"
 	exploding  = "megaflow-explosion"
 	offloading = "not-offloaded"
 	filling    = "conntrack-talker"
@@ -42,10 +43,11 @@ const (
 	longEnough = 10 * time.Minute
 )
 
-// Rules returns the rules of a check that need no replica. They share what they read of a node.
+// Rules returns the rules of a check. They share what they read of a node. Only the flows of the datapath
+// need a running replica, and are not judged without.
 func Rules() []rule.Rule {
 	shared := &memory{nodes: map[*rule.Node]func() (*read, error){}, names: map[*rule.Deployment]func() (*names.Names, error){}}
-	list := []rule.Rule{{Name: churning, Severity: rule.Warning, Slow: true, Deployment: deploymentChurn}}
+	list := []rule.Rule{{Name: churning, Severity: rule.Warning, Slow: true, Deployment: deploymentChurn}, {Name: replaying, Severity: rule.Warning, Slow: true, Node: replayedFlows}}
 	for _, name := range []string{exploding, offloading, filling, nearLimit, tracked} {
 		list = append(list, rule.Rule{Name: name, Severity: rule.Warning, Slow: true, Node: func(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
 			return shared.find(ctx, n, name, found)
@@ -165,9 +167,45 @@ func ruleTexts(list []flows.Examiner) (texts []string) {
 	return texts
 }
 
-func flapFindings(n *Node) (list []rule.Finding) {
-	for _, m := range n.Flapping {
-		f := rule.Finding{Rule: flapping, Severity: rule.Warning, Nodes: nodes(n.Node), Weight: int(min(m.Packets, 1<<30)),
+// replayedFlows finds the flows of the datapath that flap, and those that do what the OpenFlow flows no
+// longer say.
+func replayedFlows(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
+	survey, _, err := readDatapath(ctx, n)
+	if errors.Is(err, flows.ErrNoMegaflows) || err == nil && survey == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	replayed, err := replay(ctx, sourceOf(n), survey)
+	if err != nil || replayed == nil {
+		return err
+	}
+	var flaps, stale []flows.Megaflow
+	for _, m := range replayed.Flows {
+		switch m.State {
+		case flows.Flapping:
+			flaps = append(flaps, m)
+		case flows.Stale:
+			stale = append(stale, m)
+		}
+	}
+	for _, f := range flapFindings(n.Name, flaps) {
+		found(f)
+	}
+	if len(stale) > 0 {
+		m := stale[0]
+		found(rule.Finding{Nodes: nodes(n.Name), Weight: int(min(m.Packets, 1<<30)),
+			What:     fmt.Sprintf("%s of the datapath did what the OpenFlow flows do not say, the first from %s for %s: %s in place of %s", phrase.Count(len(stale), "flow"), m.From, m.Match, m.Actions, m.Now),
+			Follows:  "packets of these flows took another way than a trace shows, until ovs-vswitchd deleted them",
+			Evidence: append([]string{"dpctl/dump-flows: " + m.Text}, replayed.Remarks...), Next: []string{"ovs-offline flows --datapath"}, Sources: []string{"ovs-vswitchd(8), upcall/show"}})
+	}
+	return nil
+}
+
+func flapFindings(node string, flaps []flows.Megaflow) (list []rule.Finding) {
+	for _, m := range flaps {
+		f := rule.Finding{Rule: flapping, Severity: rule.Warning, Nodes: nodes(node), Weight: int(min(m.Packets, 1<<30)),
 			What:     fmt.Sprintf("the flow of the datapath from %s for %s flaps: %s", m.From, m.Match, m.Why),
 			Evidence: append(ruleTexts(m.Unwildcards), "dpctl/dump-flows: "+m.Text),
 			Follows:  "after each change of the OpenFlow flows, the next packet is an upcall to ovs-vswitchd again",

@@ -120,7 +120,7 @@ func (r *Report) examine(ctx context.Context, n *rule.Node, known func() (*names
 	if examined.Engine, err = readEngine(n); err != nil {
 		return nil, err
 	}
-	for _, found := range [][]rule.Finding{flapFindings(examined), explosionFindings(examined.Explosions), offloadFindings(examined.Offload), conntrackFindings(examined.Conntrack)} {
+	for _, found := range [][]rule.Finding{flapFindings(examined.Node, examined.Flapping), explosionFindings(examined.Explosions), offloadFindings(examined.Offload), conntrackFindings(examined.Conntrack)} {
 		r.Findings = append(r.Findings, found...)
 	}
 	return examined, nil
@@ -135,14 +135,8 @@ func (n *Node) examineFlows(ctx context.Context, of *rule.Node, survey *flows.Su
 		return err
 	}
 	n.Explosions = append(n.Explosions, found...)
-	if survey.Flows > mostReplayed {
-		return nil
-	}
-	replayed, err := flows.Replay(ctx, []flows.Source{source})
-	if unavailable := (*host.UnavailableError)(nil); errors.As(err, &unavailable) || errors.Is(err, flows.ErrNoFlows) {
-		return nil
-	}
-	if err != nil {
+	replayed, err := replay(ctx, source, survey)
+	if err != nil || replayed == nil {
 		return err
 	}
 	n.Replayed = true
@@ -152,6 +146,19 @@ func (n *Node) examineFlows(ctx context.Context, of *rule.Node, survey *flows.Su
 		}
 	}
 	return nil
+}
+
+// replay replays the recorded flows of the datapath of a node; nil where no replica runs, or where there
+// are too many.
+func replay(ctx context.Context, source flows.Source, survey *flows.Survey) (*flows.Replayed, error) {
+	if survey.Flows > mostReplayed {
+		return nil, nil
+	}
+	replayed, err := flows.Replay(ctx, []flows.Source{source})
+	if unavailable := (*host.UnavailableError)(nil); errors.As(err, &unavailable) || errors.Is(err, flows.ErrNoFlows) {
+		return nil, nil
+	}
+	return replayed, err
 }
 
 // mostRows bounds the rows of a database that are listed.

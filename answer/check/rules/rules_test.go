@@ -151,7 +151,7 @@ func test(t *testing.T, cases map[string]testCase) {
 // TestRulesFindNothingInNothing lets all rules look at empty databases, and at none.
 func TestRulesFindNothingInNothing(t *testing.T) {
 	// The findings of these have consequences and sources of their own.
-	composite := map[string]bool{"packages": true, "logs": true, "row-churn": true, "megaflow-explosion": true, "not-offloaded": true,
+	composite := map[string]bool{"packages": true, "logs": true, "row-churn": true, "datapath-flows-stale": true, "megaflow-explosion": true, "not-offloaded": true,
 		"conntrack-talker": true, "conntrack-near-limit": true, "conntrack-of-tunnels": true}
 	names := map[string]bool{}
 	for _, r := range All() {

@@ -114,6 +114,7 @@ func (s *scenario) check(t *testing.T, original string) (found []string) {
 	// A report of a machine with Open vSwitch has more of it than the files that a test is about.
 	write("var/log/openvswitch/ovsdb-server.log", "2022-02-09T00:00:00.000Z|00001|vlog|INFO|opened log file /var/log/openvswitch/ovsdb-server.log\n")
 	write("sos_commands/openvswitch/ovs-ofctl_dump-flows_br-ex", " cookie=0x0, duration=9.5s, table=0, n_packets=0, n_bytes=0, priority=0 actions=NORMAL\n")
+	write("sos_commands/ovn_central/ovn-nbctl_--no-leader-only_list_Logical_Switch", "_uuid               : 3c5a4c51-6c5b-4f0e-8a4b-8c1d0b9e4f10\nname                : net\nports               : []\n")
 	for _, name := range s.DataRoot.Copy {
 		copyAll(t, filepath.Join(original, name), name, write)
 	}
