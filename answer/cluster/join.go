@@ -54,7 +54,7 @@ func (g *group) whyJoining(m *member, p *Problem) {
 		cause("%s", g.deadEnd(m))
 		p.Repair = g.joinAnew(m)
 	default:
-		cause("%s can be joined and the files show no obstacle, so the connection to it fails (a filter, a certificate), or nobody has started the server", phrase.FirstNames(reach))
+		cause("%s can be joined and the files show no obstacle, so the connection to it fails (a filter, a certificate), or the server was not started", phrase.FirstNames(reach))
 		plan := g.plan()
 		for _, server := range g.atAddress(m.log.Address, m.server()) {
 			plan.kick(server)
@@ -80,7 +80,7 @@ func (g *group) live() (list []string) {
 	return list
 }
 
-// deadEnd says why nobody at the remote addresses of a server lets it join.
+// deadEnd says why no server at the remote addresses of a server lets it join.
 func (g *group) deadEnd(m *member) string {
 	var out []string
 	for _, address := range m.log.Remotes {

@@ -324,7 +324,7 @@ func TestMemberIsCutOffFromTheOthers(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := start(t, n)
 			before := l.Leader()
-			before.Signal(syscall.SIGSTOP) // it answers nobody, and nobody hears it
+			before.Signal(syscall.SIGSTOP) // it neither sends nor receives
 			leader := l.leaderWithout(before)
 			l.write(leader, 3)
 			report := l.examine(l.collect(l.Members, leader))
@@ -644,8 +644,8 @@ func (l *lab) read(m *ovs.Member) []byte {
 	return text
 }
 
-// TestMemberReachesNobody cuts the network of a member: it asks for votes while the others go on.
-func TestMemberReachesNobody(t *testing.T) {
+// TestMemberIsCutOff cuts the network of a member: it asks for votes while the others go on.
+func TestMemberIsCutOff(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := start(t, n)

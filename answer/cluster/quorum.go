@@ -103,13 +103,13 @@ func (g *group) bestData() *member {
 	return g.newest
 }
 
-// noLeader finds a cluster whose files are sound and whose servers elected nobody.
+// noLeader finds a cluster whose files are sound and whose servers elected no leader.
 func (g *group) noLeader(voters, tried []*member) []*Problem {
 	if len(tried) == 0 {
 		return nil
 	}
 	rest := slices.DeleteFunc(slices.Clone(voters), func(m *member) bool { return slices.Contains(tried, m) })
-	if g.goesOn(rest, tried) { // those that tried are apart
+	if g.goesOn(rest, tried) { // the servers that tried are apart
 		return nil
 	}
 	absent := g.absent()

@@ -83,7 +83,7 @@ func joined(all []*Term) []Term {
 	return list[max(0, len(list)-maxTerms):]
 }
 
-// isVain reports whether nobody was elected in a term.
+// isVain reports whether no server was elected in a term.
 func (t *Term) isVain() bool { return t.Leader == "" && t.Entries == 0 }
 
 const (
@@ -140,7 +140,7 @@ const maxTimer = 60000
 func (g *group) leaderOf(term Term) string {
 	switch {
 	case term.isVain():
-		return "nobody was elected"
+		return "no server was elected"
 	case term.Unknown, term.Leader == "":
 		return "a leader that no file names"
 	}

@@ -22,7 +22,7 @@ type Explosion struct {
 	Node  string `json:"node,omitempty"`
 	Flows int    `json:"flows"`
 	Of    int    `json:"of"` // all recorded flows of the datapath
-	// Fields are those that make many flows of few, and Left the number of flows that were left without
+	// Fields are the fields that make many flows of few, and Left the number of flows that were left without
 	// them, about.
 	Fields  []string `json:"fields"`
 	Left    int      `json:"left"`
@@ -181,7 +181,7 @@ func withAncestors(ctx context.Context, wd *workdir.Dir, samples []appctl.Megafl
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range sought { // to those that are not known, nothing recirculates
+		for _, id := range sought { // nothing recirculates to the unknown ones
 			delete(wanted, id)
 		}
 	}

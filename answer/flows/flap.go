@@ -9,7 +9,7 @@ import (
 )
 
 // compareMasks finds the fields of which a recorded flow matches too few bits. The kernel's TC has masks
-// of its own, and ovs-vswitchd compares those that it asked for.
+// of its own, and ovs-vswitchd compares the bits that it asked for.
 func (r *replay) compareMasks(recorded *recorded, traced *pass.Pass) {
 	if recorded.Layer == "tc" {
 		return

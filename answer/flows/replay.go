@@ -52,7 +52,7 @@ func Replay(ctx context.Context, sources []Source) (*Replayed, error) {
 	return all, nil
 }
 
-// replayList traces recorded flows of a node, and names the rules of those that flap.
+// replayList traces recorded flows of a node, and names the rules of the flapping ones.
 func replayList(ctx context.Context, source Source, list []*recorded, also func(*replay) error) error {
 	opened, err := Open(ctx, source.Name, source.Dir, "")
 	if err != nil {

@@ -31,7 +31,7 @@ type Group struct {
 	Flows   int
 	Packets uint64
 	Mask    string          // the fields with their masks
-	Fields  []Field         // those that the flows match, in their order
+	Fields  []Field         // the fields that the flows match, in their order
 	Tuple   int             // the flows that were left if they did not match the 5-tuple, about
 	Sample  appctl.Megaflow // the one with the most packets
 

@@ -167,8 +167,8 @@ func ruleTexts(list []flows.Examiner) (texts []string) {
 	return texts
 }
 
-// replayedFlows finds the flows of the datapath that flap, and those that do what the OpenFlow flows no
-// longer say.
+// replayedFlows finds the flows of the datapath that flap, and the stale ones: they do what the OpenFlow
+// flows no longer say.
 func replayedFlows(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
 	survey, _, err := readDatapath(ctx, n)
 	if errors.Is(err, flows.ErrNoMegaflows) || err == nil && survey == nil {

@@ -13,7 +13,7 @@ import (
 	"ovs-offline/replica/set"
 )
 
-// namer replaces the names of OVN and Open vSwitch in texts by those that users know.
+// namer replaces the names of OVN and Open vSwitch in texts by the names that users know.
 type namer struct {
 	deployments []*ovn.Deployment
 	ports       map[string]string            // the names of endpoints by their logical ports

@@ -162,7 +162,7 @@ func TestClockAheadIsNamed(t *testing.T) {
 
 const line = "2026-01-01T00:%02d:%02d.%03dZ|%05d|%s|%s|%s\n"
 
-// TestRepeatsAreFolded folds lines that differ in numbers, and those that vlog says it dropped.
+// TestRepeatsAreFolded folds lines that differ in numbers, and the lines that vlog says it dropped.
 func TestRepeatsAreFolded(t *testing.T) {
 	var text strings.Builder
 	for i := range 100 {

@@ -106,7 +106,7 @@ func (c Criterion) Name() string {
 }
 
 // MasksOf returns the masks of the match of a datapath flow. headers are the headers of its packets, also
-// those that it does not match.
+// the fields that it does not match.
 func MasksOf(match string) (masks Masks, headers map[string]bool) {
 	masks, headers = Masks{}, map[string]bool{}
 	for c := range Criteria(match) {

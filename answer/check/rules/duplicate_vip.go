@@ -71,7 +71,7 @@ func (v *vipFinder) ofGroups(owner func() string, groups []string) map[string]*r
 	return known
 }
 
-// add adds the VIPs of a load balancer to those that are known.
+// add adds the VIPs of a load balancer to the known ones.
 func (v *vipFinder) add(owner func() string, known, others map[string]*rule.Balancer, b *rule.Balancer) {
 	if b == nil || b.Template {
 		return

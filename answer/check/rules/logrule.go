@@ -26,7 +26,7 @@ type logRule struct {
 	Name     string
 	Severity rule.Severity
 	// What is a text/template of the sentence. It has the named groups of Match, Count (how many
-	// lines) and Packages (those that Installed names, with their versions).
+	// lines) and Packages (the ones that Installed names, with their versions).
 	What    string
 	Follows string
 	Next    []string

@@ -8,7 +8,7 @@ import (
 	"ovs-offline/answer/slow"
 )
 
-// All returns the rules, those that take longer last.
+// All returns the rules. The ones that take longer are the last.
 func All() []rule.Rule {
 	rules := []rule.Rule{
 		// Ports.

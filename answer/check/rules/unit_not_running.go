@@ -68,7 +68,7 @@ func watchedUnits() []string {
 		"ovn-ovsdb-server-nb", "ovn-ovsdb-server-sb", "ovn-nb-ovsdb", "ovn-sb-ovsdb", "ovs-configuration"}
 }
 
-// readUnits reads "systemctl list-units": "running", "exited", "failed" and the like by the names of
+// readUnits reads "systemctl list-units": their states, such as "running" and "failed", by the names of
 // the units.
 func readUnits(text string) map[string]string {
 	units := map[string]string{}

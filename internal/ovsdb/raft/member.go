@@ -26,8 +26,8 @@ type Member struct {
 
 	// Entries are those of the log after the snapshot, in order: the first has the index First.
 	Entries []Entry
-	// Changes are the entries that change the servers, Timers those that change the election timer,
-	// and Versions those that change the version of the schema.
+	// Changes are the entries that change the servers, Timers the ones that change the election timer,
+	// and Versions the ones that change the version of the schema.
 	Changes  []Change
 	Timers   []Timer
 	Versions []Version
