@@ -40,6 +40,10 @@ type Report struct {
 
 // Run lets every rule look at the nodes of a set. No replica needs to run.
 func Run(ctx context.Context, selected *set.Set, options Options) (*Report, error) {
+	selected, bad, err := usable(ctx, selected, options.Programs.Version)
+	if err != nil {
+		return nil, err
+	}
 	deployments, remarks, err := selected.Deployments(ctx)
 	if err != nil {
 		return nil, err
@@ -50,7 +54,7 @@ func Run(ctx context.Context, selected *set.Set, options Options) (*Report, erro
 	}
 	c := rule.Of(deployments, options.Programs)
 	all := rules.All()
-	run := &run{options: options, report: &Report{Findings: []rule.Finding{}, Remarks: append(selected.Remarks(), remarks...), Nodes: len(c.Nodes()), Rules: len(all)}}
+	run := &run{options: options, report: &Report{Findings: []rule.Finding{}, Unjudged: bad, Remarks: append(selected.Remarks(), remarks...), Nodes: len(c.Nodes()), Rules: len(all)}}
 	fast, slow := all, []rule.Rule(nil)
 	if i := slices.IndexFunc(all, func(r rule.Rule) bool { return r.Slow }); i >= 0 {
 		fast, slow = all[:i], all[i:]

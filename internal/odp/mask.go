@@ -105,8 +105,8 @@ func (c Criterion) Name() string {
 	return ""
 }
 
-// MasksOf returns the masks of the match of a datapath flow. headers are the headers of its packets, also
-// the fields that it does not match.
+// MasksOf returns the masks of the match of a datapath flow. headers are the headers of its packets,
+// matched or not.
 func MasksOf(match string) (masks Masks, headers map[string]bool) {
 	masks, headers = Masks{}, map[string]bool{}
 	for c := range Criteria(match) {

@@ -1,0 +1,58 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/replica/set"
+)
+
+// ErrNothing is wrapped for a set without data.
+var ErrNothing = errors.New("nothing to check")
+
+// usable returns the nodes of a set that have data and whose OVS databases can be read, and sentences
+// about the others.
+func usable(ctx context.Context, selected *set.Set, version string) (*set.Set, []string, error) {
+	var names, bad []string
+	empty := true
+	for _, node := range selected.Nodes() {
+		wd, err := node.Workdir()
+		if err != nil {
+			return nil, nil, err
+		}
+		data, _, err := wd.DataFiles()
+		if err != nil {
+			return nil, nil, err
+		}
+		empty = empty && len(data) == 0
+		if err := readable(ctx, wd.SwitchDatabase()); err != nil {
+			bad = append(bad, fmt.Sprintf("node %s: %v", node.Name, err))
+			continue
+		}
+		names = append(names, node.Name)
+	}
+	switch {
+	case empty:
+		return nil, nil, fmt.Errorf("%w: nothing was collected in %s; begin with ovs-offline collect", ErrNothing, selected.Folder())
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case len(bad) == 0:
+		return selected, nil, nil
+	case len(names) == 0:
+		return nil, nil, fmt.Errorf("%w: %s", ErrNothing, bad[0])
+	}
+	found, err := set.Open(selected.Folder(), version, names)
+	return found, bad, err
+}
+
+// readable returns why an OVS database can't be read; nil for one that can, or that was not collected.
+func readable(ctx context.Context, path string) error {
+	if path == "" {
+		return nil
+	}
+	index, err := file.OpenIndex(ctx, path)
+	index.Close()
+	return err
+}
