@@ -49,12 +49,15 @@ func filesOf(wd *workdir.Dir, manifest *workdir.Manifest, kind workdir.Kind, see
 			found = append(found, member)
 		}
 	}
-	for _, file := range statuses {
+	own := map[workdir.Kind]string{workdir.NB: workdir.HostStatusNB, workdir.SB: workdir.HostStatusSB}[kind]
+	for _, file := range append(statuses, wd.HostRecorded(own)) {
 		text, _, err := workdir.CollectedText(file)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, Member{Name: wd.Relative(file), Status: text})
+		if text != "" {
+			found = append(found, Member{Name: wd.Relative(file), Status: text})
+		}
 	}
 	return found, nil
 }
