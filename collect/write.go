@@ -31,6 +31,7 @@ func write(ctx context.Context, target *target, plan *Plan, opts Options) ([]wor
 	if err != nil {
 		return nil, err
 	}
+	replayable := len(out)
 	if out, err = writer.withHost(out); err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func write(ctx context.Context, target *target, plan *Plan, opts Options) ([]wor
 	if opts.Select.OVS && plan.Database(workdir.OVS) == nil && out[0].Kind == workdir.OVS {
 		out[0].Lost = append(out[0].Lost, plan.Broken...)
 	} else if opts.Select.OVN {
-		last := &out[len(out)-1]
+		last := &out[max(0, replayable-1)]
 		last.Lost = append(last.Lost, plan.Broken...)
 	}
 	for i := range out {

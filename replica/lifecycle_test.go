@@ -146,7 +146,7 @@ func TestBridgesAreMadeFromDumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	collections := written[0].Collections
-	if len(collections) != 1 || !strings.Contains(strings.Join(collections[0].Remarks, " "), "no conf.db") {
+	if len(collections) != 2 || collections[1].Kind != workdir.Host || !strings.Contains(strings.Join(collections[0].Remarks, " "), "no conf.db") {
 		t.Errorf("the collection doesn't say that it has no conf.db: %+v", collections)
 	}
 	rt := process.New(process.Options{})

@@ -46,7 +46,6 @@ var (
 	journalText = regexp.MustCompile(`(?:^|/)(?:sos_commands|sos_strings)/(?:logs|systemd|openvswitch|ovn_host|ovn_central|openstack_neutron|networking|networkmanager)/(journalctl_[^/]+)$`)
 	journalMeta = regexp.MustCompile(`--list-boots|--disk-usage|--verify|--header`)
 	kernelText  = regexp.MustCompile(`(?:^|/)sos_commands/kernel/(dmesg(?:_-T)?)$`)
-	mayBeLog    = regexp.MustCompile(`\.log|/logs/|/log/|var\.log\.|journalctl_|/dmesg|_logs_`)
 	// logEnding is what is not part of the program's name.
 	logEnding = regexp.MustCompile(`\.log` + rotation + `$`)
 )
@@ -79,7 +78,7 @@ var ownContainers = regexp.MustCompile(`^(?:ovnkube-[a-z-]+|ovn-acl-logging|ovn-
 
 // LogOf returns what a path in a source tells about a log of Open vSwitch, OVN, Neutron, or the machine.
 func LogOf(file string) (log LogFile, ok bool) {
-	if !mayBeLog.MatchString(file) { // a source can have a million names
+	if !containsAny(file, ".log", "/logs/", "_logs_", "journalctl_", "dmesg", "syslog", "messages") { // a source can have a million names
 		return LogFile{}, false
 	}
 	if log, ok := podLog(file); ok {
@@ -109,6 +108,11 @@ func LogOf(file string) (log LogFile, ok bool) {
 		return LogFile{Program: Kernel, Name: match[1], Sure: true}, true
 	}
 	return LogFile{}, false
+}
+
+// containsAny reports whether a text contains one of some words.
+func containsAny(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
 
 // named returns the log with a name that begins with its program, without a prefix of that.
