@@ -59,8 +59,12 @@ func Run(ctx context.Context, selected *set.Set, options Options) (*Report, erro
 	if i := slices.IndexFunc(all, func(r rule.Rule) bool { return r.Slow }); i >= 0 {
 		fast, slow = all[:i], all[i:]
 	}
-	for _, stage := range [][]rule.Rule{fast, slow} {
-		if err := run.stage(ctx, c, stage); err != nil {
+	// Slow rules read much, and do so one after the other, so that memory is bounded.
+	for _, stage := range []struct {
+		rules  []rule.Rule
+		atOnce int
+	}{{fast, 2}, {slow, 1}} {
+		if err := run.stage(ctx, c, stage.rules, stage.atOnce); err != nil {
 			return nil, err
 		}
 	}
@@ -76,10 +80,10 @@ type run struct {
 	report  *Report
 }
 
-// stage lets rules look side by side.
-func (r *run) stage(ctx context.Context, c *rule.Case, rules []rule.Rule) error {
+// stage lets rules look, some of them at once.
+func (r *run) stage(ctx context.Context, c *rule.Case, rules []rule.Rule, atOnce int) error {
 	var group errgroup.Group
-	group.SetLimit(2)
+	group.SetLimit(atOnce)
 	for i := range rules {
 		group.Go(func() error { return r.look(ctx, c, &rules[i]) })
 	}
