@@ -43,7 +43,7 @@ func caseOf(t *testing.T, folder string) (*rule.Case, []history.Source) {
 	return rule.Of(deployments, rule.Programs{}), sources
 }
 
-// examined examines a folder, and checks that the rules of a check find the same but for flapping flows.
+// examined examines a folder, and checks that the rules of a check find the same.
 func examined(t *testing.T, folder string) *Report {
 	t.Helper()
 	of, sources := caseOf(t, folder)
@@ -53,9 +53,7 @@ func examined(t *testing.T, folder string) *Report {
 	}
 	var all, found []string
 	for _, f := range r.Findings {
-		if f.Rule != flapping {
-			all = append(all, f.What)
-		}
+		all = append(all, f.What)
 	}
 	use := func(f rule.Finding) { found = append(found, f.What) }
 	for _, checked := range Rules() {

@@ -104,7 +104,8 @@ func lostAs(path string) string {
 	return strings.ReplaceAll(name, ".", "/")
 }
 
-// read returns the content of a collection.
+// read returns the content of a collection, without what belongs to the machine: logs, which are named for
+// their pods and grow, and what daemons print about themselves.
 func read(dir string) (content, error) {
 	var manifest workdir.Manifest
 	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
@@ -119,6 +120,9 @@ func read(dir string) (content, error) {
 	}
 	all := content{}
 	for _, c := range manifest.Collections {
+		if c.Kind == workdir.Host {
+			continue
+		}
 		for _, f := range c.Files {
 			data, err := os.ReadFile(filepath.Join(dir, f.Path))
 			if err != nil {
@@ -141,8 +145,10 @@ func digest(path string, data []byte) (string, error) {
 		slices.Sort(list)
 		return strings.Join(list, "\n"), nil
 	}
-	if strings.Contains(path, "dump-flows") || strings.Contains(path, "conntrack") {
-		return volatile, nil
+	for _, word := range []string{"dump-flows", "conntrack", workdir.RecordedCoverage, workdir.RecordedMemory, workdir.RecordedUpcalls} {
+		if strings.Contains(path, word) {
+			return volatile, nil
+		}
 	}
 	return fmt.Sprint(bytes.Count(data, []byte("\n")), " lines"), nil
 }
