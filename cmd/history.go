@@ -1,10 +1,10 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -104,23 +104,15 @@ func (o *historyOptions) run(ctx context.Context, selected *set.Set, args []stri
 }
 
 // parse reads the times of the flags.
-func (o *historyOptions) parse() error {
+func (o *historyOptions) parse() (err error) {
 	if o.save != "" && o.at == "" {
 		return fault.Usagef("--save writes the databases of a moment: give it with --at")
 	}
 	if err := checkLimit(o.limit); err != nil {
 		return err
 	}
-	for text, value := range map[string]*time.Time{o.since: &o.query.Since, o.until: &o.query.Until, o.at: &o.query.Until} {
-		if text == "" {
-			continue
-		}
-		var err error
-		if *value, err = history.ParseTime(text); err != nil {
-			return err
-		}
-	}
-	return nil
+	o.query.Since, o.query.Until, err = history.ParseRange(o.since, cmp.Or(o.until, o.at)) // only one of the last two is given
+	return err
 }
 
 // kindsOf returns the kind of database that the argument names, or all.

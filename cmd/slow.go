@@ -5,12 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/answer/history"
 	"ovs-offline/answer/rule"
 	"ovs-offline/answer/slow"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
 )
 
@@ -48,29 +45,14 @@ func (o *slowOptions) run(ctx context.Context, selected *set.Set, _ []string) er
 	if err := checkLimit(o.limit); err != nil {
 		return err
 	}
-	deployments, remarks, err := selected.Deployments(ctx)
-	if err != nil {
-		return err
-	}
-	defer ovn.CloseAll(deployments)
-	if selected.Alone() {
-		for _, d := range deployments {
-			d.Nodes[0].Name = ""
-		}
-	}
-	sources, more, err := history.Sources(ctx, selected, workdir.Kinds()...)
-	if err != nil {
-		return err
-	}
 	progress := o.progress()
-	found, err := slow.Examine(ctx, rule.Of(deployments, rule.Programs{Runtime: o.runtime, Version: version}), sources, func(what string) { progress.print("examining %s", what) })
+	found, err := slow.Run(ctx, selected, rule.Programs{Runtime: o.runtime, Version: version}, func(node string) { progress.print("examining %s", node) })
 	progress.end()
 	if err != nil {
 		return err
 	}
 	err = o.emit(found, func(page *show.Page) { found.Print(page, o.limit) })
-	o.page().WarnEach("", remarks)
-	o.page().WarnEach("", more)
+	o.page().WarnEach("", found.Remarks)
 	o.page().WarnEach("not judged: ", found.Missing)
 	switch {
 	case err != nil:

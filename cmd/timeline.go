@@ -31,8 +31,8 @@ func newTimeline(shared *options) *cobra.Command {
 			"place of UUIDs. Shown are warnings and worse, lines that say that something\n" +
 			"changed (ports claimed, BFD, RAFT, connections, recomputes, restarts), and all\n" +
 			"transactions; --all shows every line, and --level chooses by severity alone.\n" +
-			"Lines that repeat within five minutes are one, with their number; so are those\n" +
-			"that a daemon says it dropped. No replica needs to run.\n\n" +
+			"Lines that repeat within five minutes are one entry, with their number, which counts\n" +
+			"the lines that a daemon says it dropped. No replica needs to run.\n\n" +
 			"Times are local; TIME is written as in the output, or as 2026-11-22 or\n" +
 			"2026-11-22T14:57:26Z. A warning names each node whose clock can't be right, and\n" +
 			"each log without a time zone.\n\n" +
@@ -94,10 +94,7 @@ func (o *timelineOptions) parse() (err error) {
 	if err := checkLimit(o.limit); err != nil {
 		return err
 	}
-	if o.query.Since, err = timeOf(o.since); err != nil {
-		return err
-	}
-	if o.query.Until, err = timeOf(o.until); err != nil {
+	if o.query.Since, o.query.Until, err = history.ParseRange(o.since, o.until); err != nil {
 		return err
 	}
 	if o.query.Location, err = parseZone(o.zone); err != nil {
@@ -108,14 +105,6 @@ func (o *timelineOptions) parse() (err error) {
 		return fault.Usagef("--level is one of %s, not %q", strings.Join(daemonlog.Levels(), ", "), o.level)
 	}
 	return nil
-}
-
-// timeOf returns the time that a text is, zero for "".
-func timeOf(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	return history.ParseTime(text)
 }
 
 // parseZone returns the time zone of a name or an offset.

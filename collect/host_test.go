@@ -87,7 +87,7 @@ func TestSecretsOfTheMachineStay(t *testing.T) {
 	}
 }
 
-// TestLogsBesideData checks which logs a workdir keeps: those of the Open vSwitch in it.
+// TestLogsBesideData checks that a workdir keeps the logs of its own Open vSwitch and no others.
 func TestLogsBesideData(t *testing.T) {
 	dir := t.TempDir()
 	wd, err := workdir.Lock(dir)

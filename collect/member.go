@@ -53,8 +53,8 @@ func (r *filesReader) remarkApart(node *recording.Recording) {
 	}
 }
 
-// findMembers returns the files of members of clustered OVN databases: those of the nodes, those of
-// whole deployments, and those of servers that have not joined.
+// findMembers returns the files of members of clustered OVN databases: of the nodes, of whole
+// deployments, and of servers that have not joined their cluster.
 func (r *filesReader) findMembers(nodes []Named) (members []recording.Member) {
 	seen := map[string]bool{}
 	add := func(host string, db recording.Database) {

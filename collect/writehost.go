@@ -79,8 +79,8 @@ func (w *writer) host() (workdir.Collection, error) {
 	return out, w.hostLogs(&out)
 }
 
-// hostLogs moves the logs of programs. Of several logs of a program with one name, those after the first
-// get a number; a copy is left out.
+// hostLogs moves the logs of programs. If several logs of a program have the same name, each but the first
+// gets a number; a copy is left out.
 func (w *writer) hostLogs(out *workdir.Collection) error {
 	type log struct{ program, name string }
 	type content struct {

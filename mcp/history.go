@@ -36,13 +36,8 @@ func (q questions) history(ctx context.Context, _ *sdk.CallToolRequest, in Histo
 		return nil, out, err
 	}
 	query := history.Query{Table: in.Table, Record: in.Record, Column: in.Column}
-	for text, moment := range map[string]*time.Time{in.Since: &query.Since, in.Until: &query.Until} {
-		if text == "" {
-			continue
-		}
-		if *moment, err = history.ParseTime(text); err != nil {
-			return nil, out, err
-		}
+	if query.Since, query.Until, err = history.ParseRange(in.Since, in.Until); err != nil {
+		return nil, out, err
 	}
 	source, err := history.Of("", kind, wd, wd)
 	if err != nil {

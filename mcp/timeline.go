@@ -33,15 +33,8 @@ type TimelineResult struct {
 
 func (q questions) timeline(ctx context.Context, _ *sdk.CallToolRequest, in TimelineParams) (_ *sdk.CallToolResult, out TimelineResult, err error) {
 	query := timeline.Query{Record: in.Record}
-	if in.Since != "" {
-		if query.Since, err = history.ParseTime(in.Since); err != nil {
-			return nil, out, err
-		}
-	}
-	if in.Until != "" {
-		if query.Until, err = history.ParseTime(in.Until); err != nil {
-			return nil, out, err
-		}
+	if query.Since, query.Until, err = history.ParseRange(in.Since, in.Until); err != nil {
+		return nil, out, err
 	}
 	var known bool
 	if query.Level, known = daemonlog.ParseLevel(in.Level); !known && in.Level != "" {

@@ -128,8 +128,8 @@ func isWanted(rel string) bool {
 	return singleOutputs()[rel] || isDatabasePath(rel) || isClientLog(rel)
 }
 
-// singleOutputs are the outputs that are used of plugins whose folders are not, but for those of the
-// machine.
+// singleOutputs are the single outputs that are used of plugins whose other outputs are not used. Outputs
+// about the machine are not among them.
 var singleOutputs = sync.OnceValue(func() map[string]bool {
 	files := map[string]bool{}
 	for _, pattern := range patterns() {

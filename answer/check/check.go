@@ -159,7 +159,7 @@ func fold(findings []rule.Finding) []rule.Finding {
 	for _, f := range findings {
 		key := strings.Join([]string{f.Rule, string(f.Severity), f.What}, "\x00")
 		i, seen := at[key]
-		if !seen || len(f.Nodes) == 0 {
+		if !seen {
 			at[key] = len(folded)
 			folded = append(folded, f)
 			continue

@@ -18,6 +18,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/set"
+	"ovs-offline/test/check/lines"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
@@ -115,7 +116,7 @@ func (l *live) breakAll(faults []fault) {
 		l.t.Logf("%s: found at place %d of %d in %.1f s: %s", f.name, at+1, len(found), time.Since(start).Seconds(), check.Line(found[at]))
 	}
 	l.settle("hv")
-	// What was planted and undone so often leaves ovn-controllers behind that really lack flows.
+	// After so many changes, some ovn-controllers really lack flows, so that drift is left out.
 	after, before := withoutDrift(l.check(true)), withoutDrift(before)
 	for _, f := range after {
 		if !known[key(f)] {
@@ -150,10 +151,10 @@ func linesOf(found []rule.Finding) string {
 }
 
 // run runs commands, one on each line.
-func (l *live) run(lines string) {
+func (l *live) run(commands string) {
 	l.t.Helper()
-	for line := range strings.Lines(lines) {
-		if words := wordsOf(l.expand(strings.TrimSpace(line))); len(words) > 0 {
+	for line := range strings.Lines(commands) {
+		if words := lines.Words(l.expand(strings.TrimSpace(line))); len(words) > 0 {
 			l.tool(words)
 		}
 	}
@@ -249,32 +250,6 @@ func (l *live) expandInner(text string) string {
 func madeUUID(text string) string {
 	sum := fmt.Sprintf("%x", md5.Sum([]byte(text)))
 	return sum[:8] + "-" + sum[8:12] + "-4" + sum[13:16] + "-8" + sum[17:20] + "-" + sum[20:]
-}
-
-// wordsOf returns the words of a line. Double quotes join words, and \" is a quote.
-func wordsOf(line string) []string {
-	var words []string
-	word, quoted, started := "", false, false
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case c == '\\' && i+1 < len(line):
-			i++
-			word, started = word+string(line[i]), true
-		case c == '"':
-			quoted, started = !quoted, true
-		case c == ' ' && !quoted:
-			if started {
-				words = append(words, word)
-			}
-			word, started = "", false
-		default:
-			word, started = word+string(c), true
-		}
-	}
-	if started {
-		words = append(words, word)
-	}
-	return words
 }
 
 // check records the set and checks it.

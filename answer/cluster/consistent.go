@@ -24,7 +24,7 @@ func (g *group) contradictions(ctx context.Context) ([]*Problem, error) {
 		logs = append(logs, m.log)
 		why := m.log.Contradiction
 		if !m.log.Listed() {
-			why = "it never counts its own server among those of the cluster"
+			why = "it never counts its own server among the servers of the cluster"
 		}
 		if why != "" {
 			p.Evidence = append(p.Evidence, m.given.Name+": "+why)

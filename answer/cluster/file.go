@@ -236,8 +236,8 @@ func (g *group) pending() []*Problem {
 		Follows:  fmt.Sprintf("the servers count it already: %d of %d have to agree, and no other change of servers begins before", g.majority(), len(g.config))}}
 }
 
-// uncommitted finds entries that are not committed: whether they will be, and those that others have
-// replaced.
+// uncommitted finds entries that are not committed. It says whether the cluster will commit them, and
+// which entries the other members have replaced.
 func (g *group) uncommitted() (problems []*Problem) {
 	for _, m := range g.voters() {
 		conflict := raft.Conflict(m.log, g.newest.log)

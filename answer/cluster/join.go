@@ -63,8 +63,8 @@ func (g *group) whyJoining(m *member, p *Problem) {
 	}
 }
 
-// live returns the addresses of the members that take part in the cluster: those that know its
-// latest term.
+// live returns the addresses of the members that take part in the cluster. A member takes part if it
+// knows the latest term.
 func (g *group) live() (list []string) {
 	for _, m := range g.voters() {
 		if m.log.KnownTerm() >= g.newest.log.LastTerm() && (m.status == nil || m.status.Apart() == "") {

@@ -231,8 +231,9 @@ func (l *lab) lose(members ...*ovs.Member) {
 	}
 }
 
-// tries waits until members have asked for votes in vain. It returns those of which only cluster/status
-// tells that: since Open vSwitch 3.4, a server asks whether it would get votes before it writes its own.
+// tries waits until members have asked for votes in vain. It returns the members of which only the output of
+// cluster/status shows that: since Open vSwitch 3.4, a server asks the others first whether they would
+// vote for it, and writes a new term only then.
 func (l *lab) tries(members ...*ovs.Member) (printed []*ovs.Member) {
 	l.t.Helper()
 	for _, m := range members {

@@ -22,8 +22,8 @@ func (g *group) serves() bool {
 	return false
 }
 
-// candidates returns the members that asked for votes in vain at the end of their logs, and those of
-// which a printed status says that they know no leader.
+// candidates returns the members that asked for votes in vain at the end of their logs, and the members
+// whose printed status says that they know no leader.
 func (g *group) candidates() (list []*member) {
 	for _, m := range g.voters() {
 		if m.log.Elections() > 1 || m.status != nil && m.status.Apart() != "" && m.status.Status != "failed" {

@@ -11,8 +11,8 @@ type Member struct {
 	Status string // what cluster/status printed; "" if that is not known
 	// Taken is when the file was copied, zero if that is not known.
 	Taken time.Time
-	// Place and Control are the paths of the file and of the control socket on its server. If they are
-	// empty, they are those of the packages of distributions.
+	// Place and Control are the paths of the file and of the control socket on its server. Empty means
+	// the paths of the packages of distributions.
 	Place, Control string
 }
 

@@ -11,6 +11,7 @@ import (
 	"ovs-offline/answer/compare"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
+	"ovs-offline/test/check/lines"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -75,36 +76,13 @@ meter-add slow drop 100 kbps 10 -- meter-add fast drop 900 kbps 10
 `
 
 // nb runs ovn-nbctl, once for each line.
-func (l *lab) nb(lines string) {
+func (l *lab) nb(commands string) {
 	l.tb.Helper()
-	for line := range strings.Lines(lines) {
+	for line := range strings.Lines(commands) {
 		if line = strings.TrimSpace(line); line != "" {
-			l.central.Nbctl(split(line)...)
+			l.central.Nbctl(lines.Words(line)...)
 		}
 	}
-}
-
-// split returns the words of a line. Double quotes join words, and \" is a quote.
-func split(line string) []string {
-	var words []string
-	word, quoted, started := "", false, false
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case c == '\\' && i+1 < len(line):
-			i++
-			word, started = word+string(line[i]), true
-		case c == '"':
-			quoted, started = !quoted, true
-		case c == ' ' && !quoted:
-			if started {
-				words = append(words, word)
-			}
-			word, started = "", false
-		default:
-			word, started = word+string(c), true
-		}
-	}
-	return append(words, word)
 }
 
 // plug adds the interfaces of logical ports to a node.

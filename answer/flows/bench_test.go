@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/heap"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
 )
@@ -101,28 +101,6 @@ func writeDump(b *testing.B, wd *workdir.Dir) {
 	}
 }
 
-// peak runs do and returns the greatest size of the heap meanwhile, in MB.
-func peak(do func()) float64 {
-	stop, done := make(chan bool), make(chan uint64)
-	go func() {
-		var most uint64
-		for {
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapInuse+m.StackInuse)
-			select {
-			case <-stop:
-				done <- most
-				return
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
-	}()
-	do()
-	close(stop)
-	return float64(<-done) / 1e6
-}
-
 // BenchmarkMillion lists and sorts a million flows.
 func BenchmarkMillion(b *testing.B) {
 	wd := large(b)
@@ -136,7 +114,7 @@ func BenchmarkMillion(b *testing.B) {
 			var most float64
 			var first time.Duration
 			for b.Loop() {
-				most = max(most, peak(func() {
+				most = max(most, heap.Peak(func() {
 					began := time.Now()
 					n := 0
 					if _, err := List(context.Background(), sources, q, func(Flow) error {
@@ -161,7 +139,7 @@ func BenchmarkTop(b *testing.B) {
 	var most float64
 	var first time.Duration
 	for b.Loop() {
-		most = max(most, peak(func() {
+		most = max(most, heap.Peak(func() {
 			began := time.Now()
 			top, _, err := Count(context.Background(), []Source{{Dir: wd}}, ByRule, 10)
 			first = time.Since(began)

@@ -329,8 +329,8 @@ func (l *lookup) isIn(bridge *Bridge, table int) bool {
 	return (l.bridge == nil || l.bridge == bridge) && (l.table == anyTable || l.table == table)
 }
 
-// isBefore reports whether a flow comes before another one: the classifier looks at those of high
-// priority first, and of different tables the one with the most packets is the likeliest.
+// isBefore reports whether a flow comes before another one: in one table the flow with the higher priority,
+// which the classifier looks at first, and in different tables the flow with more packets.
 func (l *lookup) isBefore(priority int, packets *uint64, other Flow) bool {
 	if l.table == anyTable {
 		return packets != nil && (other.Packets == nil || *packets > *other.Packets)
@@ -389,7 +389,7 @@ func segment(name string) int {
 	return 0
 }
 
-// conclude makes the answer of a question from its lookups, those of the packet's first tables first.
+// conclude makes the answer of a question from its lookups, in the order in which the packet passed the tables.
 func (q *question) conclude() {
 	for _, l := range q.lookups {
 		var found []Examiner
@@ -404,7 +404,7 @@ func (q *question) conclude() {
 	q.lookups = nil
 }
 
-// addExaminers adds those of further rules, up to the number that is printed.
+// addExaminers adds examiners of other rules, at most as many as are printed.
 func addExaminers(list, more []Examiner) []Examiner {
 	for _, e := range more {
 		same := slices.IndexFunc(list, func(known Examiner) bool {

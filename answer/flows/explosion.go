@@ -30,15 +30,15 @@ type Explosion struct {
 	Mask    string   `json:"mask"`   // all fields that the flows match
 	Packets uint64   `json:"packets"`
 	Example string   `json:"example"` // the flow with the most packets
-	// Rules are those for which ovs-vswitchd looks at the fields. Traced is set if the way of a packet of
-	// the example on the running replica shows them, and else they are flows that match the fields.
+	// Rules are the rules for which ovs-vswitchd looks at the fields. If Traced is set, a trace of the
+	// example on the running replica showed them; else they are flows that match the fields.
 	Rules  []Examiner `json:"rules"`
 	Traced bool       `json:"traced"`
 	Why    string     `json:"why,omitempty"` // it is not traced
 }
 
-// The thresholds of an explosion: leastFlows flows, of which a leastFactor-th were left without the fields
-// that split them, which have leastValues values.
+// The thresholds of an explosion: a group has at least leastFlows flows, fields that split them have at least
+// leastValues values, and without these fields at most one of leastFactor flows would be left.
 const (
 	leastFlows  = 100
 	leastFactor = 10

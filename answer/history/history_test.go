@@ -315,11 +315,11 @@ func TestCtrlCEndsReading(t *testing.T) {
 func TestTimesAreReadAsTheyArePrinted(t *testing.T) {
 	at := time.Date(2026, 11, 22, 14, 57, 26, 215e6, time.Local)
 	for _, text := range []string{at.Format(TimeFormat), at.Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano), at.Format("2006-01-02T15:04:05.000")} {
-		if got, err := ParseTime(text); err != nil || !got.Equal(at) {
+		if got, err := parseTime(text); err != nil || !got.Equal(at) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	if _, err := ParseTime("yesterday"); err == nil || !regexp.MustCompile(`"yesterday" is not a time`).MatchString(err.Error()) {
+	if _, err := parseTime("yesterday"); err == nil || !regexp.MustCompile(`"yesterday" is not a time`).MatchString(err.Error()) {
 		t.Error(err)
 	}
 }

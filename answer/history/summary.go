@@ -11,8 +11,9 @@ import (
 	"ovs-offline/internal/phrase"
 )
 
-// Summary describes an event in one line: the comment, and the changed rows by name, with the columns of
-// those that were changed. Many rows of a table are a number. The text is not escaped.
+// Summary describes an event in one line: the comment, and the names of the rows that were inserted,
+// changed or deleted. A changed row has the names of its changed columns. Where a table has many such
+// rows, it gives their number. The text is not escaped.
 func (e *Event) Summary() string {
 	const most = 200
 	comment := strings.TrimSpace(strings.ReplaceAll(withoutCaller(e.Comment), "\n", "; "))

@@ -9,9 +9,22 @@ import (
 // TimeFormat is how times are printed: with the milliseconds that databases record.
 const TimeFormat = "2006-01-02 15:04:05.000"
 
-// ParseTime reads a time as it is printed here or in a log: RFC 3339, or a date with or
+// ParseRange reads the first and the last moment of a range, of which each may be "": that is zero.
+func ParseRange(since, until string) (first, last time.Time, err error) {
+	if since != "" {
+		if first, err = parseTime(since); err != nil {
+			return first, last, err
+		}
+	}
+	if until != "" {
+		last, err = parseTime(until)
+	}
+	return first, last, err
+}
+
+// parseTime reads a time as it is printed here or in a log: RFC 3339, or a date with or
 // without a time, in the local time zone.
-func ParseTime(text string) (time.Time, error) {
+func parseTime(text string) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}

@@ -38,6 +38,14 @@ type Finding struct {
 	Weight int `json:"-"`
 }
 
+// OnNode returns the Nodes of a finding on a node, none for the node "" of a set that has only one.
+func OnNode(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
+
 // Sort sorts findings, the worst first.
 func Sort(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
-	"time"
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/heap"
 )
 
 // million is the number of flows, and of connections.
@@ -39,29 +38,6 @@ func write(b *testing.B, path string, line func(i int) string) {
 	}
 }
 
-// heap runs do and reports the greatest size of the heap meanwhile, in MB.
-func heap(b *testing.B, do func()) {
-	done := make(chan bool)
-	most := make(chan uint64)
-	go func() {
-		var greatest uint64
-		for {
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			greatest = max(greatest, m.HeapInuse+m.StackInuse)
-			select {
-			case <-done:
-				most <- greatest
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-	}()
-	do()
-	close(done)
-	b.ReportMetric(float64(<-most)/1e6, "MB")
-}
-
 // BenchmarkMillion reads a million flows of the datapath, each of another connection, and a million
 // connections.
 func BenchmarkMillion(b *testing.B) {
@@ -79,21 +55,21 @@ func BenchmarkMillion(b *testing.B) {
 	})
 	of := rule.Of([]*ovn.Deployment{{Nodes: []ovn.Node{{Dir: wd}}}}, rule.Programs{})
 	b.Run("flows", func(b *testing.B) {
-		heap(b, func() {
+		b.ReportMetric(heap.Peak(func() {
 			for b.Loop() {
 				if survey, _, err := readDatapath(b.Context(), of.Nodes()[0]); err != nil || survey.Flows != million {
 					b.Fatal(survey, err)
 				}
 			}
-		})
+		}), "MB")
 	})
 	b.Run("connections", func(b *testing.B) {
-		heap(b, func() {
+		b.ReportMetric(heap.Peak(func() {
 			for b.Loop() {
-				if c, err := readConntrack(b.Context(), of.Nodes()[0], Names(b.Context(), of.Deployments[0])); err != nil || c.Entries != million {
+				if c, err := readConntrack(b.Context(), of.Nodes()[0], namesOf(b.Context(), of.Deployments[0])); err != nil || c.Entries != million {
 					b.Fatal(c, err)
 				}
 			}
-		})
+		}), "MB")
 	})
 }

@@ -17,7 +17,7 @@ type Churn struct {
 	Transactions int          `json:"transactions"`
 	From         time.Time    `json:"from,omitzero"`
 	To           time.Time    `json:"to,omitzero"`
-	Tables       []TableChurn `json:"tables"` // those with the most changes first
+	Tables       []TableChurn `json:"tables"` // the one with the most changes first
 	Rows         []RowChurn   `json:"rows"`
 
 	remarks []string

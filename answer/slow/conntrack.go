@@ -32,8 +32,8 @@ type Conntrack struct {
 	States    []Count  `json:"states"`
 	Zones     []Zone   `json:"zones"` // the largest first
 	AllZones  int      `json:"all_zones"`
-	Talkers   []Talker `json:"talkers"` // source addresses, those with the most entries first
-	Owners    []Count  `json:"owners"`  // what has these addresses
+	Talkers   []Talker `json:"talkers"` // source addresses, the one with the most entries first
+	Owners    []Count  `json:"owners"`  // the ports or routers that have these addresses
 	// Tunnelled are entries of tunnels in zone 0, the host's own: the packets in the tunnels are tracked as well.
 	Tunnelled int `json:"tunnelled"`
 }

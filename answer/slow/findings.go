@@ -2,7 +2,6 @@ package slow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -43,11 +42,11 @@ const (
 	longEnough = 10 * time.Minute
 )
 
-// Rules returns the rules of a check. They share what they read of a node. Only the flows of the datapath
-// need a running replica, and are not judged without.
+// Rules returns the rules of a check. They share what they read of a node. Only the rule about the replayed
+// flows of the datapath needs a running replica, and judges nothing without.
 func Rules() []rule.Rule {
-	shared := &memory{nodes: map[*rule.Node]func() (*read, error){}, names: map[*rule.Deployment]func() (*names.Names, error){}}
-	list := []rule.Rule{{Name: churning, Severity: rule.Warning, Slow: true, Deployment: deploymentChurn}, {Name: replaying, Severity: rule.Warning, Slow: true, Node: replayedFlows}}
+	shared := &memory{nodes: map[*rule.Node]func() (*judged, error){}, names: map[*rule.Deployment]func() (*names.Names, error){}}
+	list := []rule.Rule{{Name: churning, Severity: rule.Warning, Slow: true, Deployment: deploymentChurn}, {Name: replaying, Severity: rule.Warning, Slow: true, Node: shared.findReplayed}}
 	for _, name := range []string{exploding, offloading, filling, nearLimit, tracked} {
 		list = append(list, rule.Rule{Name: name, Severity: rule.Warning, Slow: true, Node: func(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
 			return shared.find(ctx, n, name, found)
@@ -56,15 +55,18 @@ func Rules() []rule.Rule {
 	return list
 }
 
-// memory keeps what was read of nodes.
+// memory keeps the findings of nodes.
 type memory struct {
 	mu    sync.Mutex
-	nodes map[*rule.Node]func() (*read, error)
+	nodes map[*rule.Node]func() (*judged, error)
 	names map[*rule.Deployment]func() (*names.Names, error)
 }
 
-// read is what is found on a node, without a replica if none runs.
-type read struct{ findings []rule.Finding }
+// judged has the findings of a node: the ones that a replay made, or its error, and the others.
+type judged struct {
+	replayed, others []rule.Finding
+	failed           error
+}
 
 // find calls found with the findings of one rule on a node.
 func (m *memory) find(ctx context.Context, n *rule.Node, name string, found func(rule.Finding)) error {
@@ -72,7 +74,7 @@ func (m *memory) find(ctx context.Context, n *rule.Node, name string, found func
 	if err != nil {
 		return err
 	}
-	for _, f := range node.findings {
+	for _, f := range node.others {
 		if f.Rule == name {
 			found(f)
 		}
@@ -80,38 +82,41 @@ func (m *memory) find(ctx context.Context, n *rule.Node, name string, found func
 	return nil
 }
 
-// of returns what reads a node once.
-func (m *memory) of(ctx context.Context, n *rule.Node) func() (*read, error) {
+// findReplayed finds the flows of the datapath that flap, and the stale ones: they do what the OpenFlow
+// flows no longer say.
+func (m *memory) findReplayed(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
+	node, err := m.of(ctx, n)()
+	if err != nil {
+		return err
+	}
+	for _, f := range node.replayed {
+		found(f)
+	}
+	return node.failed
+}
+
+// of returns a function that reads a node when it is first called.
+func (m *memory) of(ctx context.Context, n *rule.Node) func() (*judged, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names[n.Deployment] == nil {
-		m.names[n.Deployment] = Names(ctx, n.Deployment)
+		m.names[n.Deployment] = namesOf(ctx, n.Deployment)
 	}
 	known := m.names[n.Deployment]
 	if m.nodes[n] == nil {
-		m.nodes[n] = sync.OnceValues(func() (*read, error) { return readNode(ctx, n, known) })
+		m.nodes[n] = sync.OnceValues(func() (*judged, error) { return judge(ctx, n, known) })
 	}
 	return m.nodes[n]
 }
 
-// readNode reads the flows of the datapath and the connections of a node.
-func readNode(ctx context.Context, n *rule.Node, known func() (*names.Names, error)) (*read, error) {
-	node := &read{}
-	survey, offload, err := readDatapath(ctx, n)
-	switch {
-	case errors.Is(err, flows.ErrNoMegaflows):
-	case err != nil:
+// judge reads a node and returns its findings.
+func judge(ctx context.Context, n *rule.Node, known func() (*names.Names, error)) (*judged, error) {
+	r, err := readNode(ctx, n, known)
+	if err != nil {
 		return nil, err
-	default:
-		exploded, err := flows.Explosions(ctx, sourceOf(n), survey)
-		if err != nil {
-			return nil, err
-		}
-		node.findings = append(explosionFindings(exploded), offloadFindings(offload)...)
 	}
-	counted, err := readConntrack(ctx, n, known)
-	node.findings = append(node.findings, conntrackFindings(counted)...)
-	return node, err
+	replayed := append(flapFindings(n.Name, r.ofState(flows.Flapping)), staleFindings(n.Name, r)...)
+	return &judged{replayed: replayed, others: r.findings(), failed: r.failed}, nil
 }
 
 // deploymentChurn reads the transactions of the databases of a deployment and of its nodes.
@@ -152,13 +157,6 @@ func nodeError(node string, err error) error {
 	return fmt.Errorf("node %s: %w", node, err)
 }
 
-func nodes(name string) []string {
-	if name == "" {
-		return nil
-	}
-	return []string{name}
-}
-
 // ruleTexts returns the rules that examiners name.
 func ruleTexts(list []flows.Examiner) (texts []string) {
 	for _, e := range list {
@@ -167,45 +165,21 @@ func ruleTexts(list []flows.Examiner) (texts []string) {
 	return texts
 }
 
-// replayedFlows finds the flows of the datapath that flap, and the stale ones: they do what the OpenFlow
-// flows no longer say.
-func replayedFlows(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
-	survey, _, err := readDatapath(ctx, n)
-	if errors.Is(err, flows.ErrNoMegaflows) || err == nil && survey == nil {
+func staleFindings(node string, r *recordedNode) []rule.Finding {
+	stale := r.ofState(flows.Stale)
+	if len(stale) == 0 {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	replayed, err := replay(ctx, sourceOf(n), survey)
-	if err != nil || replayed == nil {
-		return err
-	}
-	var flaps, stale []flows.Megaflow
-	for _, m := range replayed.Flows {
-		switch m.State {
-		case flows.Flapping:
-			flaps = append(flaps, m)
-		case flows.Stale:
-			stale = append(stale, m)
-		}
-	}
-	for _, f := range flapFindings(n.Name, flaps) {
-		found(f)
-	}
-	if len(stale) > 0 {
-		m := stale[0]
-		found(rule.Finding{Nodes: nodes(n.Name), Weight: int(min(m.Packets, 1<<30)),
-			What:     fmt.Sprintf("%s of the datapath did what the OpenFlow flows do not say, the first from %s for %s: %s in place of %s", phrase.Count(len(stale), "flow"), m.From, m.Match, m.Actions, m.Now),
-			Follows:  "packets of these flows took another way than a trace shows, until ovs-vswitchd deleted them",
-			Evidence: append([]string{"dpctl/dump-flows: " + m.Text}, replayed.Remarks...), Next: []string{"ovs-offline flows --datapath"}, Sources: []string{"ovs-vswitchd(8), upcall/show"}})
-	}
-	return nil
+	m := stale[0]
+	return []rule.Finding{{Rule: replaying, Severity: rule.Warning, Nodes: rule.OnNode(node), Weight: int(min(m.Packets, 1<<30)),
+		What:     fmt.Sprintf("%s of the datapath did what the OpenFlow flows do not say, the first from %s for %s: %s in place of %s", phrase.Count(len(stale), "flow"), m.From, m.Match, m.Actions, m.Now),
+		Follows:  "packets of these flows took another way than a trace shows, until ovs-vswitchd deleted them",
+		Evidence: append([]string{"dpctl/dump-flows: " + m.Text}, r.replayed.Remarks...), Next: []string{"ovs-offline flows --datapath"}, Sources: []string{"ovs-vswitchd(8), upcall/show"}}}
 }
 
 func flapFindings(node string, flaps []flows.Megaflow) (list []rule.Finding) {
 	for _, m := range flaps {
-		f := rule.Finding{Rule: flapping, Severity: rule.Warning, Nodes: nodes(node), Weight: int(min(m.Packets, 1<<30)),
+		f := rule.Finding{Rule: flapping, Severity: rule.Warning, Nodes: rule.OnNode(node), Weight: int(min(m.Packets, 1<<30)),
 			What:     fmt.Sprintf("the flow of the datapath from %s for %s flaps: %s", m.From, m.Match, m.Why),
 			Evidence: append(ruleTexts(m.Unwildcards), "dpctl/dump-flows: "+m.Text),
 			Follows:  "after each change of the OpenFlow flows, the next packet is an upcall to ovs-vswitchd again",
@@ -226,7 +200,7 @@ func explosionFindings(found []flows.Explosion) (list []rule.Finding) {
 			}
 			what += "; " + how + e.Rules[0].String()
 		}
-		list = append(list, rule.Finding{Rule: exploding, Severity: rule.Warning, Nodes: nodes(e.Node), Weight: e.Flows, What: what,
+		list = append(list, rule.Finding{Rule: exploding, Severity: rule.Warning, Nodes: rule.OnNode(e.Node), Weight: e.Flows, What: what,
 			Evidence: append(ruleTexts(e.Rules), "mask: "+e.Mask, "dpctl/dump-flows: "+e.Example),
 			Follows:  "each new value is an upcall to ovs-vswitchd, which may reach its limit of flows",
 			Next:     []string{"ovs-offline slow", "on the node: ovs-appctl upcall/show", "on the node: ovs-appctl dpctl/show -s"},
@@ -239,7 +213,7 @@ func offloadFindings(o *Offload) []rule.Finding {
 	if o == nil || o.Flows == 0 {
 		return nil
 	}
-	f := rule.Finding{Rule: offloading, Severity: rule.Warning, Nodes: nodes(o.Node), Follows: "the processor forwards these packets",
+	f := rule.Finding{Rule: offloading, Severity: rule.Warning, Nodes: rule.OnNode(o.Node), Follows: "the processor forwards these packets",
 		Next: []string{"ovs-offline slow", "on the node: ovs-appctl dpctl/dump-flows -m type=non-offloaded", "on the node: ovs-appctl vlog/set netdev_offload_tc:dbg"}}
 	for _, r := range o.Reasons[:min(5, len(o.Reasons))] {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s, %d packets, for example %s", r.What, phrase.Count(r.Flows, "flow"), r.Packets, r.Example))
@@ -264,7 +238,7 @@ func conntrackFindings(c *Conntrack) (list []rule.Finding) {
 		return nil
 	}
 	add := func(name, what, follows string, weight int, sources ...string) {
-		list = append(list, rule.Finding{Rule: name, Severity: rule.Warning, Nodes: nodes(c.Node), What: what, Follows: follows, Weight: weight,
+		list = append(list, rule.Finding{Rule: name, Severity: rule.Warning, Nodes: rule.OnNode(c.Node), What: what, Follows: follows, Weight: weight,
 			Evidence: []string{fmt.Sprintf("dpctl/dump-conntrack: %d entries", c.Entries)},
 			Next:     []string{"ovs-offline slow", "on the node: ovs-appctl dpctl/ct-stats-show"}, Sources: sources})
 	}

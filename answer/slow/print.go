@@ -66,10 +66,9 @@ func (n *Node) print(page *show.Page, limit int) {
 	}
 	if d := n.Datapath; d != nil {
 		page.Printf("\nFlows of the datapath: %d, %d masks\n", d.Flows, d.Masks)
-		switch {
-		case !n.Replayed:
-			page.Printf("Flapping: not judged, because no replica runs\n")
-		default:
+		if n.NotReplayed != "" {
+			page.Printf("Flapping: not judged, because %s\n", n.NotReplayed)
+		} else {
 			page.Printf("Flapping: %d\n", len(n.Flapping))
 		}
 		printExplosions(page, n.Explosions)

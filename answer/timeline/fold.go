@@ -8,7 +8,7 @@ import (
 	"ovs-offline/internal/daemonlog"
 )
 
-// window is how long after an entry those like it are folded into it.
+// window is how long after an entry similar entries are folded into it.
 const window = 5 * time.Minute
 
 // mostWaiting bounds the entries that wait for others like them.
@@ -94,8 +94,8 @@ func (f *folder) end() error {
 	return nil
 }
 
-// keyOf returns what entries like one have in common. The text is the one with names: those of different
-// ports stay apart.
+// keyOf returns a key that is equal for similar entries. It contains the text with names, so that entries
+// about different ports stay apart.
 func (f *folder) keyOf(entry *Entry) uint64 {
 	f.key = f.key[:0]
 	for _, part := range []string{entry.Node, entry.Database, entry.Program, entry.Module, entry.Level} {

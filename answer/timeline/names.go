@@ -129,8 +129,8 @@ func (n *namer) replace(node, text string) string {
 	return replaced.String()
 }
 
-// wordLength returns the length of the word at the beginning of a text: its bytes are those of names of
-// ports, of interfaces and of UUIDs.
+// wordLength returns the length of the word at the beginning of a text. A word has the bytes that names of
+// ports and interfaces and UUIDs consist of.
 func wordLength(text string) int {
 	for i, c := range []byte(text) {
 		isLetter := c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_'

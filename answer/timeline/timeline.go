@@ -31,7 +31,7 @@ type Query struct {
 	Location *time.Location
 }
 
-// Entry is a line of a log or a transaction, with those like it that followed soon.
+// Entry is a line of a log or a transaction. Similar entries that follow within minutes are counted in it.
 type Entry struct {
 	Time        time.Time `json:"time,omitzero"`
 	Node        string    `json:"node,omitempty"`

@@ -15,13 +15,13 @@ import (
 	"ovs-offline/internal/flow"
 )
 
-// Logged is a packet that an ACL logged, and those like it.
+// Logged is a packet that an ACL logged. Lines counts the equal packets.
 type Logged struct {
 	Lines int       `json:"lines"`
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// Name, Verdict, Severity and Direction are those of the log: lib/acl-log.c of OVN. Name is "" for
-	// an ACL without one, and Direction for OVN before 22.03.
+	// Name, Verdict, Severity and Direction are as logged (lib/acl-log.c of OVN). Name is "" for an ACL
+	// without a name, and Direction is "" for OVN before 22.03.
 	Name      string `json:"name,omitempty"`
 	Verdict   string `json:"verdict"` // allow, drop, reject or pass
 	Severity  string `json:"severity,omitempty"`

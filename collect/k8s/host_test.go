@@ -19,7 +19,7 @@ import (
 )
 
 // TestWhatBelongsToTheMachine collects a live node with a restarted container: what the programs of OVN
-// print about themselves, the logs of the containers, and those in files.
+// print about themselves, the logs of the containers, and the logs in files.
 func TestWhatBelongsToTheMachine(t *testing.T) {
 	dir, exec := live(t, "kubernetes")
 	logs := t.TempDir()

@@ -102,8 +102,8 @@ func (m *Meter) Keep(name string, size int64, r io.Reader) (io.Reader, error) {
 }
 
 // KeepAside counts a file that is kept aside, and bounds how much is read of it. size is as for Keep.
-// A file beyond the limits has no reader, but an error that tells why, and first is set for the first
-// of those that are too many.
+// A file beyond the limits has no reader, and the error says which limit it exceeds. first is set for the
+// first file above the number of files, so that only one warning is needed.
 func (m *Meter) KeepAside(size int64, r io.Reader) (in io.Reader, first bool, err error) {
 	m.aside++
 	if m.aside > m.limits.Aside {

@@ -1,5 +1,5 @@
-// Package daemonlog reads the logs of daemons: those of Open vSwitch and OVN (vlog, ovs-appctl(8)), of
-// OpenStack's services, of systemd's journal as text, and of containers.
+// Package daemonlog reads the logs of daemons: of Open vSwitch and OVN (vlog, ovs-appctl(8)), of OpenStack's
+// services, of systemd's journal as text, and of containers.
 package daemonlog
 
 import "time"

@@ -23,8 +23,8 @@ type Options struct {
 	// Reference is a time shortly after the last line. The lines of syslog and klog have no year: it
 	// is the one with which they are not after Reference. Zero stands for the time of the file.
 	Reference time.Time
-	// Location is the time zone of lines that name none: those of syslog, klog and OpenStack. Without
-	// it, these lines have no time.
+	// Location is the time zone of lines that name none, as lines of syslog, klog and OpenStack do.
+	// Without it, these lines have no time.
 	Location *time.Location
 }
 

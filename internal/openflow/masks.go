@@ -8,7 +8,7 @@ import (
 type Mask struct{ bits word }
 
 // MaskOf returns the name of a field in a match, from its name in any spelling, and the bits that a
-// value selects: those of its mask, or all. ok is false for a value that it can't read.
+// value selects: the bits of its mask, or all. ok is false for a value that it can't read.
 func MaskOf(name, value string) (inMatch string, selected Mask, ok bool) {
 	f := fieldNamed(name)
 	if flags := flagsOf(f.match); flags != nil && value != "" && strings.IndexByte("+-", value[0]) >= 0 {

@@ -50,8 +50,8 @@ var (
 	logEnding = regexp.MustCompile(`\.log` + rotation + `$`)
 )
 
-// podLogs are the paths of logs of containers: those of the kubelet, of a must-gather, and of the
-// support bundle of Harvester. The groups are the pod, the container and the rest of the name.
+// podLogs are the paths of logs of containers as the kubelet, a must-gather and the support bundle of
+// Harvester name them. The groups are the pod, the container and the rest of the name.
 var podLogs = []*regexp.Regexp{
 	regexp.MustCompile(`(?:^|/)var/log/pods/[^/_]+_(?P<pod>[^/_]+)_[^/]+/(?P<container>[^/]+)/(?P<name>[0-9]+\.log[^/]*)$`),
 	regexp.MustCompile(`(?:^|/)var/log/containers/(?P<pod>[^/_]+)_[^/_]+_(?P<container>[^/]+)-(?P<name>[0-9a-f]{64}\.log)$`),

@@ -32,7 +32,7 @@ func holdersOf(n *rule.Northbound, s *rule.Switch) []holder {
 	return all
 }
 
-// holders are the holders of the addresses of switches. It finds those of a switch once.
+// holders finds what holds the addresses of each switch, once for each switch.
 type holders struct {
 	northbound *rule.Northbound
 	known      map[*rule.Switch][]holder

@@ -83,7 +83,7 @@ func twoNetworks(one, two string) func(*network) {
 	}
 }
 
-// binding builds a router with a learned MAC address; columns are those of a second port.
+// binding builds a router with a learned MAC address, and a second port with these columns.
 func binding(ip, mac string, columns ovndb.Row) func(*network) {
 	return func(n *network) {
 		n.owner("Logical_Switch", "blue", ovndb.Row{})

@@ -41,13 +41,13 @@ func costlyRules() rule.Rule {
 				if !settled(c, name) {
 					continue
 				}
-				found(rule.Finding{Rule: "flows-of-no-row", Nodes: nodeNames(name), What: fmt.Sprintf("%s of the integration bridge have a cookie that no row of the southbound database has", phrase.Count(unknown, "flow")),
+				found(rule.Finding{Rule: "flows-of-no-row", Nodes: rule.OnNode(name), What: fmt.Sprintf("%s of the integration bridge have a cookie that no row of the southbound database has", phrase.Count(unknown, "flow")),
 					Follows:  "a row was deleted and its flows stayed, or another program wrote them: packets take a way that OVN does not know",
 					Evidence: []string{"ovs-ofctl dump-flows: cookie"}, Next: []string{"ovs-offline drift " + name, "ovs-offline top"}})
 			}
 			for _, p := range top.Products {
 				if p.Flows >= manyProducts {
-					found(rule.Finding{Rule: "rule-multiplies-out", Nodes: nodeNames(p.Node), Weight: p.Flows,
+					found(rule.Finding{Rule: "rule-multiplies-out", Nodes: rule.OnNode(p.Node), Weight: p.Flows,
 						What:     fmt.Sprintf("%s became %s: %s", p.Name, phrase.Count(p.Flows, "flow"), p.Text()),
 						Evidence: []string{p.Row + " " + p.UUID, fmt.Sprintf("ovs-ofctl dump-flows %s, table %d", p.Bridge, p.Table)},
 						Next:     []string{"ovs-offline top", fmt.Sprintf("ovs-offline flows --policy %q", p.Name)}})
@@ -102,11 +102,4 @@ func withFlows(c *rule.Case) (sources []flows.Source, err error) {
 		}
 	}
 	return sources, nil
-}
-
-func nodeNames(name string) []string {
-	if name == "" {
-		return nil
-	}
-	return []string{name}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // duplicateIP finds two ports of a logical switch with one IP address. A port of a router counts with the
-// addresses of the router. Virtual ports do not count, and nor do the addresses that port security allows
+// addresses of the router. Virtual ports do not count, nor do the addresses that port security allows
 // besides the port's own: several ports may have these, and one uses them.
 func duplicateIP() rule.Rule {
 	return rule.Rule{

@@ -10,8 +10,8 @@ import (
 	"ovs-offline/internal/phrase"
 )
 
-// gatewayUnbound finds gateway ports of routers that no chassis has claimed: those that OVN derives from
-// distributed gateway ports, and the ports of gateway routers.
+// gatewayUnbound finds gateway ports of routers that no chassis has claimed. They are the chassisredirect
+// ports that OVN derives from distributed gateway ports, and the l3gateway ports of gateway routers.
 func gatewayUnbound() rule.Rule {
 	return rule.Rule{
 		Name: "gateway-unbound", Severity: rule.Error,

@@ -11,7 +11,7 @@ import (
 )
 
 // localnetUnmapped finds chassis with ports of a switch that is connected to a physical network, which the
-// chassis does not reach: its ovn-bridge-mappings lack the network. The ports are those of instances, and the
+// chassis does not reach: its ovn-bridge-mappings lack the network. The ports are ports of instances and
 // gateway ports of routers.
 func localnetUnmapped() rule.Rule {
 	return rule.Rule{

@@ -125,7 +125,7 @@ func newReadLog() *readLog {
 // maxKeys bounds the findings of one rule on a node: a hostile log can name anything.
 const maxKeys = 1000
 
-// readLogs reads the logs of several programs side by side, those of one program in order of time.
+// readLogs reads the logs of several programs side by side, and the logs of one program in order of time.
 func readLogs(ctx context.Context, relative func(string) string, files []workdir.Log, rules []*logRule) (*readLog, error) {
 	byProgram := map[string][]workdir.Log{}
 	for _, file := range files {

@@ -32,7 +32,7 @@ type logRule struct {
 	Next    []string
 	Sources []string
 
-	// Programs wrote the line; Modules are those of vlog, or loggers of OpenStack's services, none
+	// Programs wrote the line. Modules are modules of vlog or loggers of OpenStack's services; empty
 	// for any. Contains is a part of the message, and Match a regular expression for it.
 	Programs []string
 	Modules  []string

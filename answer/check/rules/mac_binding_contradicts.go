@@ -15,9 +15,9 @@ import (
 // router's network another MAC address than the port has. Where OVN knows the port, it delivers to the
 // port all the same: then something else has answered for the address. For a floating IP, and where
 // options:dynamic_neigh_routers is set for the address of another router, the router uses the binding.
-// Link-local addresses do not count: the routers of several nodes may have the same ones. Nor do addresses
-// that port security allows to several ports, and the MAC addresses of chassis, which stand for those of
-// routers.
+// Link-local addresses do not count: the routers of several nodes may have the same ones. Addresses that
+// port security allows to several ports do not count either, nor do the MAC addresses of chassis, which
+// replace the routers' own.
 func macBindingContradicts() rule.Rule {
 	return rule.Rule{
 		Name: "mac-binding-contradicts", Severity: rule.Warning,
@@ -111,8 +111,8 @@ func (k *neighbours) ofSwitch(d *rule.Deployment, s *rule.Switch) map[netip.Addr
 	known := map[netip.Addr]neighbour{}
 	for _, h := range holdersOf(k.northbound, s) {
 		for _, ip := range h.ips {
-			// ovn-northd writes a flow for each port, and leaves those of other routers to
-			// MAC bindings where options:dynamic_neigh_routers is set.
+			// ovn-northd writes a flow for each port, except that it leaves the ports of other
+			// routers to MAC bindings where options:dynamic_neigh_routers is set.
 			known[ip] = neighbour{macs: h.macs, title: h.title(d)}
 			if h.end != nil {
 				known[ip] = neighbour{h.macs, h.title(d), h.end.Name, h.end.Router != nil}

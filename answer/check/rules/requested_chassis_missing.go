@@ -11,7 +11,7 @@ import (
 
 // requestedChassisMissing finds ports that only a chassis may claim that does not exist: a port names
 // another chassis, or the host has another name there, as with and without its domain. Bound ports do
-// not count, and nor do those of machines that have no ovn-controller.
+// not count, nor do ports of machines that have no ovn-controller.
 func requestedChassisMissing() rule.Rule {
 	return rule.Rule{
 		Name: "requested-chassis-missing", Severity: rule.Error,

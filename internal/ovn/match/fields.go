@@ -14,9 +14,9 @@ type field struct {
 	nominal   bool // it may only be tested for equality
 }
 
-// fieldOf returns what is known about a symbol (lib/logical-fields.c of OVN). Releases add symbols: only
-// those of protocols that have had the same fields for long, and the names of Open vSwitch, are known to be
-// wrong.
+// fieldOf returns what is known about a symbol (lib/logical-fields.c of OVN). Releases of OVN add symbols.
+// So an unknown symbol is only known to be wrong if it is a field of a protocol whose fields have been the
+// same for long, or if it is a name of Open vSwitch.
 func fieldOf(name string) field {
 	bare, bits, part := strings.Cut(name, "[")
 	if f, listed := symbols()[bare]; listed {

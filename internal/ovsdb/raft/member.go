@@ -24,7 +24,7 @@ type Member struct {
 	Leader      string // the server that it knew as the leader of the current term, "" for none
 	Committed   int64  // the greatest index that it knew to be committed
 
-	// Entries are those of the log after the snapshot, in order: the first has the index First.
+	// Entries are the entries of the log after the snapshot, in order. The first has the index First.
 	Entries []Entry
 	// Changes are the entries that change the servers, Timers the ones that change the election timer,
 	// and Versions the ones that change the version of the schema.
@@ -43,7 +43,7 @@ type Member struct {
 	Refused       string
 	Contradiction string
 	Gap           bool // it is refused because entries are missing
-	// Damage and Ignored are those of file.MemberLog.
+	// Damage and Ignored are as in file.MemberLog.
 	Damage  string
 	Ignored int
 
@@ -197,8 +197,8 @@ func (m *Member) VersionAt(index int64) string {
 	return version
 }
 
-// Listed reports whether the file ever counts its own server among those of the cluster, and Belongs
-// whether it does at its end. ovsdb-server refuses a file whose server does not belong to the cluster.
+// Listed reports whether the file ever counts its own server among the cluster's servers. Belongs reports
+// whether it does so at its end. ovsdb-server refuses a file whose server does not belong to the cluster.
 func (m *Member) Listed() bool {
 	if _, listed := m.Servers[m.Server]; listed {
 		return true

@@ -40,3 +40,29 @@ func Harmless(tb testing.TB, printed string) {
 		}
 	}
 }
+
+// Words returns the words of a line. Double quotes join words, and \" is a quote.
+func Words(line string) []string {
+	var words []string
+	word, quoted, started := "", false, false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\' && i+1 < len(line):
+			i++
+			word, started = word+string(line[i]), true
+		case c == '"':
+			quoted, started = !quoted, true
+		case c == ' ' && !quoted:
+			if started {
+				words = append(words, word)
+			}
+			word, started = "", false
+		default:
+			word, started = word+string(c), true
+		}
+	}
+	if started {
+		words = append(words, word)
+	}
+	return words
+}

@@ -14,3 +14,9 @@ func TestDifferenceCountsEachLine(t *testing.T) {
 		t.Errorf("missing %q, extra %q", missing, extra)
 	}
 }
+
+func TestWordsAreJoinedByQuotes(t *testing.T) {
+	if got, want := Words(`  acl-add blue "outport == \"vm1\"" x"y z"  ""`), []string{"acl-add", "blue", `outport == "vm1"`, "xy z", ""}; !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
