@@ -114,3 +114,17 @@ func wordAfter(words []string, word string) string {
 	}
 	return ""
 }
+
+// Rule is a rule of the routing policy database (ip-rule(8)).
+type Rule struct {
+	Priority int
+	Text     string // what follows the priority, as ip prints it
+}
+
+// Neighbour is an entry of the neighbour table (ip-neighbour(8)).
+type Neighbour struct {
+	Address netip.Addr
+	Device  string
+	MAC     string // "" for one that did not answer
+	State   string // "REACHABLE", "STALE", "PERMANENT", "FAILED" ...
+}
