@@ -128,6 +128,10 @@ func (s *step) leave(ctx context.Context, port *host.Port, frame frame) error {
 		return nil
 	}
 	branch := Branch{Kind: Delivered, Port: port, Networks: s.host.NetworksOf(port), Flooded: s.hop.Pass.Floods()}
+	device, ok := s.host.DeviceOf(port)
+	if ok && s.host.MayTake(device, frame.packet().Get("dl_dst")) && !(s.asks && tellsMAC(frame.packet())) {
+		return s.intoKernel(ctx, device, branch, frame)
+	}
 	branch.Why = fmt.Sprintf("it leaves by port %s of %s", port.Name, port.Bridge)
 	if len(branch.Networks) > 0 && (branch.Flooded || isGroup(frame.packet().Get("dl_dst"))) {
 		branch.MayReach = s.unwired()

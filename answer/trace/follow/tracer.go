@@ -28,6 +28,9 @@ type Options struct {
 	// Chassis returns the chassis with a tunnel address in the databases of a node; nil for
 	// no databases.
 	Chassis func(node string, a netip.Addr) []Chassis
+	// Neighbour returns the MAC address with which the port of a node with an iface-id answers for an
+	// address, "" if the address is not its own; nil for no knowledge of addresses.
+	Neighbour func(node, ifaceID string, address netip.Addr) (mac string)
 }
 
 // Chassis is a chassis of OVN.
@@ -181,6 +184,7 @@ type walk struct {
 	lookups int              // lookups in conntrack
 	assumed *conntrack.Flags // where conntrack knows no connection
 	initial *State
+	asks    bool // it is a request for a MAC address on behalf of another packet, whose answer goes no further
 	// restart follows the packet once more from where it began.
 	restart func(context.Context, *State, count) (*Hop, *State, error)
 }

@@ -93,7 +93,7 @@ func (w *walk) ask(ctx context.Context, node *host.Host, bridge string, packet f
 // askFrame asks about the packet as a frame, since text can't express two VLAN tags. Metadata
 // is text.
 func askFrame(ctx context.Context, node *host.Host, bridge string, packet flow.Packet) ([]*pass.Pass, error) {
-	raw, err := wire.Bytes(packet)
+	raw, err := wire.Frame{Packet: packet}.Bytes()
 	if err != nil {
 		return nil, err
 	}
