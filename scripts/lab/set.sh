@@ -12,12 +12,15 @@
 #   nodes/NODE/  the files of a lab for each node, and pcap/
 #   fabric/      the same for the fabric
 #   central/     NB, SB and ovn-northd, unless each node has its own
-#   ports        a line for each interface: node, bridge, interface, number, role, label
+#   ports        a line for each interface: node, bridge, interface, number, role, label,
+#                and of a namespace's device the namespace
 #   wires/       the sockets that join interfaces
+#   relays/      a socket for each namespace, where its relay says what it has moved
 #
 # A topology, sets/NAME.sh, defines:
 #   SET_SUMMARY, SET_NODES, SET_NETWORKS (bridges of the fabric)
 #   SET_CENTRAL            one (for the set), each (one for each node), or none
+#   SET_NAMESPACES         yes if nodes have network namespaces (namespaces.sh)
 #   SET_ZONES              further conntrack zones than OVN's
 #   node_identity NODE     sets TOPO_HOST, TOPO_SYSTEM_ID, TOPO_OVS_SETTINGS, TOPO_REMOTE
 #                          for one node
@@ -43,6 +46,7 @@ load_set() {
     TOPO_DISGUISE=()
     TOPO_REMOTE=''
     SET_ZONES=()
+    SET_NAMESPACES=no
     if [[ $KERNEL == yes ]]; then
         # shellcheck source=scripts/lab/kernel.sh
         . "$HERE/kernel.sh"
@@ -96,7 +100,8 @@ on_each_node() {
 # add_port BRIDGE INTERFACE ROLE LABEL WORDS...: adds an interface that records what is
 # sent to it; WORDS go to `set Interface`. The role is what is at its other end: edge (a
 # VM, a pod or another end point), uplink (a provider network), underlay, host (the node
-# itself). The label is the name of the interface in the list of packets.
+# itself), namespace (a device of a network namespace). The label is the name of the interface
+# in the list of packets.
 add_port() {
     local bridge=$1 interface=$2 role=$3 label=$4
     shift 4
@@ -208,6 +213,7 @@ start_networks() { :; }
 stop_networks() { :; }
 
 raise_set() {
+    [[ $SET_NAMESPACES == no ]] || build_relay
     start_networks
     start_fabric
     [[ $SET_CENTRAL != one ]] || (start_set_central)
@@ -343,6 +349,7 @@ capture_node() {
     local out=$1/nodes/$NODE
     capture "$out"
     ovs-appctl dpif/show >"$out/dpif.show"
+    [[ $SET_NAMESPACES == no ]] || record_namespaces "$out"
     [[ $SET_CENTRAL == none ]] ||
         ovn-appctl -t "$LAB/ovn/ovn-controller.$(<"$LAB/ovn/ovn-controller.pid").ctl" ct-zone-list >"$out/ct-zone-list"
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -23,7 +24,7 @@ func main() {
 	root := flag.String("root", "", "the root file system of another release")
 	kernel := flag.Bool("kernel", false, "on the kernel's datapath, in a guest of scripts/kernel/guest")
 	flag.Usage = func() {
-		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT | --kernel] all|%s DIR\n", strings.Join(append(sets.Names(), sets.KernelNames()...), "|"))
+		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT | --kernel] all|%s DIR\n", strings.Join(slices.Concat(sets.Names(), sets.NamespaceNames(), sets.KernelNames()), "|"))
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -42,8 +43,14 @@ func runAll(ctx context.Context, o sets.Options, dir string) error {
 		return run(ctx, o, dir)
 	}
 	names := sets.Names()
-	if o.Kernel {
+	switch missing := sets.MissingForNamespaces(); {
+	case o.Kernel:
 		names = sets.KernelNames()
+	case o.Root != "":
+	case missing != "":
+		fmt.Println("without the sets with network namespaces:", missing)
+	default:
+		names = append(names, sets.NamespaceNames()...)
 	}
 	for _, name := range names {
 		o.Name = name

@@ -19,7 +19,11 @@ type dummies struct {
 func newDummies(w *wire) *dummies {
 	d := &dummies{w: w}
 	for _, p := range w.ports {
-		d.tails = append(d.tails, &tail{port: p, file: filepath.Join(w.home(p.Node), "pcap", p.Name+".pcap"), offset: pcapHeader})
+		recorded := filepath.Join(w.home(p.Node), "pcap", p.Name)
+		d.tails = append(d.tails, &tail{port: p, file: recorded + ".pcap", offset: pcapHeader})
+		if p.Role == roleNamespace {
+			d.tails = append(d.tails, &tail{port: p, file: recorded + ".out.pcap", offset: pcapHeader, left: true})
+		}
 	}
 	return d
 }
@@ -37,7 +41,7 @@ func (d *dummies) take() ([]caught, error) {
 			return list, err
 		}
 		for _, frame := range frames {
-			list = append(list, caught{t.port, frame})
+			list = append(list, caught{t.port, frame, t.left})
 		}
 	}
 	return list, nil
@@ -50,6 +54,7 @@ type tail struct {
 	port   Port
 	file   string
 	offset int64
+	left   bool // of frames that left the namespace of the port
 }
 
 const (

@@ -33,6 +33,7 @@ func (s *Set) describe(ctx context.Context) error {
 			frames, texts = append(frames, p.Bytes), append(texts, &p.Flow)
 			outputs(p.Outputs)
 			outputs(p.Tunnels)
+			outputs(p.Passed)
 		}
 	}
 	flows, err := flowTexts(ctx, s.Dir, frames)

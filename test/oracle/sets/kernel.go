@@ -55,7 +55,7 @@ func (k *kernel) take() ([]caught, error) {
 			continue // tunnels that arrive; the cable had them before
 		}
 		for _, frame := range frames {
-			list = append(list, caught{p, frame})
+			list = append(list, caught{p, frame, false})
 		}
 	}
 	return list, nil

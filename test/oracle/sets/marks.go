@@ -52,6 +52,8 @@ func read(raw []byte) marks {
 			}
 		case *layers.Geneve, *layers.VXLAN, *layers.GRE:
 			m.tunnelled = true
+		case *layers.IGMP, *layers.IGMPv1or2:
+			m.kind = "igmp"
 		case *layers.ARP:
 			m.kind = "arp"
 			m.announce = net.IP(l.SourceProtAddress).Equal(net.IP(l.DstProtAddress))

@@ -11,6 +11,7 @@ type plan struct {
 	earlier, packets []*step
 	talks            []*step  // sent after the others, in conversations that begin after the capture
 	volleys          int      // that were planned
+	hosts            []host   // that answer when a network namespace asks for their MAC
 	shared           []string // MACs that a host and a router of its node have in common
 }
 

@@ -19,7 +19,7 @@ func NewProbe(folder string) (*Probe, error) {
 		return nil, err
 	}
 	p := &Probe{wire: newWire(folder, s.Ports, s.Nodes), hosts: map[string]host{}}
-	_, err := p.wire.collect(&step{}) // what the set sent before
+	_, err := p.wire.collect(context.Background(), []*step{{}}) // what the set sent before
 	c := newCloud()
 	for _, h := range []host{c.vm1, c.vm2, c.vm3, c.vm4, c.vm5, c.out} {
 		p.hosts[h.label] = h

@@ -38,6 +38,14 @@ func plans() map[string]func(*plan) {
 	return map[string]func(*plan){"openstack": openstack, "kubernetes-ic": kubernetes, "neutron-ovs": neutron}
 }
 
+// NamespaceNames returns the names of the sets whose nodes have network namespaces. MissingForNamespaces
+// says whether they can run.
+func NamespaceNames() []string { return slices.Sorted(maps.Keys(namespacePlans())) }
+
+func namespacePlans() map[string]func(*plan) {
+	return map[string]func(*plan){"neutron-routers": routers}
+}
+
 func kernelPlans() map[string]func(*plan) {
 	return map[string]func(*plan){"kernel": ofKernel, "kernel-9000": ofJumbo}
 }
@@ -50,8 +58,11 @@ func Run(ctx context.Context, o Options, dir string) (*Set, error) {
 	if o.Kernel && !known {
 		build, known = kernelPlans()[o.Name]
 	}
+	if !o.Kernel && !known {
+		build, known = namespacePlans()[o.Name]
+	}
 	if !known {
-		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(append(Names(), KernelNames()...), ", "))
+		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(slices.Concat(Names(), NamespaceNames(), KernelNames()), ", "))
 	}
 	p := &plan{}
 	build(p)
@@ -133,7 +144,11 @@ func (s *Set) record(ctx context.Context, o Options, p *plan, live string) (err 
 		}
 	}
 	defer func() { err = errors.Join(err, w.cables.close()) }()
-	w.shared = p.shared
+	w.shared, w.hosts = p.shared, p.hosts
+	if w.relays, err = openRelays(live); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeRelays(w.relays)) }()
 	if err := s.readVersions(ctx, w); err != nil {
 		return err
 	}
@@ -141,7 +156,7 @@ func (s *Set) record(ctx context.Context, o Options, p *plan, live string) (err 
 		return err
 	}
 	start := time.Now()
-	if err := o.run(ctx, "set-capture", live, s.Dir); err != nil {
+	if err := w.whileHostsAnswer(ctx, func() error { return o.run(ctx, "set-capture", live, s.Dir) }); err != nil {
 		return err
 	}
 	s.Timing.Capture = seconds(start)
@@ -222,9 +237,13 @@ func (s *Set) readPorts(file string) error {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		var p Port
-		if _, err := fmt.Sscan(lines.Text(), &p.Node, &p.Bridge, &p.Name, &p.Number, &p.Role, &p.Label); err != nil {
-			return fmt.Errorf("%s: line %q: %w", file, lines.Text(), err)
+		words := strings.Fields(lines.Text())
+		if len(words) < 6 {
+			return fmt.Errorf("%s: line %q has fewer than six words", file, lines.Text())
+		}
+		p := Port{Node: words[0], Bridge: words[1], Name: words[2], Number: words[3], Role: words[4], Label: words[5]}
+		if len(words) > 6 {
+			p.Namespace = words[6]
 		}
 		s.Ports = append(s.Ports, p)
 		if p.Node != fabric && !slices.Contains(s.Nodes, p.Node) {
@@ -314,6 +333,22 @@ func OfKernel(t testing.TB) []*Set {
 		list = append(list, s)
 	}
 	return list
+}
+
+// RecordedNamespaces returns a set of NamespaceNames that was recorded, or runs it. It skips the test where the
+// set cannot run.
+func RecordedNamespaces(t testing.TB, lab, name string) *Set {
+	t.Helper()
+	if folder := os.Getenv(RecordedVariable); folder != "" {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Skipf("the set %s was not recorded: %v", name, MissingForNamespaces())
+		}
+		return Recorded(t, lab, name)
+	}
+	if missing := MissingForNamespaces(); missing != "" {
+		t.Skip(missing)
+	}
+	return Recorded(t, lab, name)
 }
 
 // Recorded returns a set that was recorded, or runs it. lab is the path of the lab's

@@ -52,8 +52,9 @@ type Timing struct {
 
 // Port is an interface of the set. Its role names what is at its other end: "edge" (a VM,
 // a pod, or another end point), "uplink" (a provider network), "underlay" (the network
-// between tunnel ends) or "host" (the node itself). The node "fabric" is no node of the
-// set: it stands for the cables, and its edges for hosts outside.
+// between tunnel ends), "host" (the node itself) or "namespace" (a device of a network
+// namespace of the node). The node "fabric" is no node of the set: it stands for the cables, and
+// its edges for hosts outside.
 type Port struct {
 	Node   string `json:"node"`
 	Bridge string `json:"bridge"`
@@ -61,6 +62,8 @@ type Port struct {
 	Number string `json:"number"` // of OpenFlow, or LOCAL
 	Role   string `json:"role"`
 	Label  string `json:"label"`
+
+	Namespace string `json:"namespace,omitempty"` // of a device of a network namespace
 }
 
 // Classes of packets.
@@ -99,6 +102,9 @@ type Packet struct {
 
 	Outputs []Output `json:"outputs"` // at edges, uplinks and hosts
 	Tunnels []Output `json:"tunnels"` // on the underlay, with the outer headers
+
+	// Passed lists what passed devices of network namespaces, in no order among devices.
+	Passed []Output `json:"passed,omitempty"`
 }
 
 // Output is one frame that came out.
@@ -111,6 +117,9 @@ type Output struct {
 	Flow   string `json:"flow"`
 	Bytes  string `json:"bytes"`
 	Own    bool   `json:"own"` // the packet itself, perhaps rewritten; else something that answers it
+
+	Namespace string `json:"namespace,omitempty"` // of the device
+	Left      bool   `json:"left,omitempty"`      // the frame left the namespace by the device; else it entered
 }
 
 // File is the name of the file that holds a Set.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
@@ -40,6 +41,36 @@ func TestPacketsGoWhereTheLabIsBuiltForThemToGo(t *testing.T) {
 	t.Logf("%d packets, %d dropped, %d of established connections", len(all), lost, open)
 	if len(all) < packets || 3*lost < len(all) || 4*open < len(all) {
 		t.Errorf("want at least %d packets, a third of them dropped and a quarter of established connections", packets)
+	}
+}
+
+// TestPacketsThroughNamespacesGoWhereTheLabIsBuiltForThemToGo runs the sets whose routers are network namespaces.
+func TestPacketsThroughNamespacesGoWhereTheLabIsBuiltForThemToGo(t *testing.T) {
+	for _, name := range NamespaceNames() {
+		s := RecordedNamespaces(t, lab, name)
+		checkSurprises(t, s)
+		recordsNamespaces(t, s)
+	}
+}
+
+// recordsNamespaces checks that the workdir of a node has the outputs of each namespace with a device.
+func recordsNamespaces(t *testing.T, s *Set) {
+	paths, err := s.Workdirs(context.Background(), filepath.Join(t.TempDir(), "wd"), Native)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Ports {
+		if p.Namespace == "" {
+			continue
+		}
+		wd, err := workdir.Find(paths[p.Node])
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(wd.NamespaceRecorded(p.Namespace, "ip.address"))
+		if err != nil || !strings.Contains(string(text), p.Name) {
+			t.Errorf("%s: the addresses of namespace %s have no device %s (%v)", p.Node, p.Namespace, p.Name, err)
+		}
 	}
 }
 

@@ -19,6 +19,9 @@ const (
 	roleUplink   = "uplink"
 	roleHost     = "host"
 	roleUnderlay = "underlay"
+
+	// roleNamespace is that of a device of a network namespace.
+	roleNamespace = "namespace"
 )
 
 // noBridge stands for the bridge of a port that is on none.
@@ -40,6 +43,7 @@ type cables interface {
 type caught struct {
 	port  Port
 	frame []byte
+	left  bool // the namespace of the port
 }
 
 // wire puts frames into a running set and catches what comes out.
@@ -51,6 +55,9 @@ type wire struct {
 	sent   []*step  // by number; the first is nil
 	shared []string // MACs that two ports of a bridge share
 	macs   macs     // what bridges had learned at the capture
+
+	relays []*relay // of the nodes' network namespaces
+	hosts  []host   // that answer when a namespace asks for their MAC
 
 	ofKernel bool   // the datapaths are the kernel's
 	seen     string // how many packets they have seen, and how often their threads have waited
@@ -64,6 +71,9 @@ const (
 	// kernelQuiet is the same for datapaths of the kernel, which move packets on by
 	// themselves, and do so while the daemons answer.
 	kernelQuiet = 4
+	// namespacePatience is the same with network namespaces: the kernel asks for a neighbour
+	// for three seconds before it says that it is unreachable.
+	namespacePatience = 6 * time.Second
 	// patience is how long to wait for what should come out.
 	patience = 3 * time.Second
 	// kernelPatience is the same in a kernel that an emulated processor runs.
@@ -247,7 +257,7 @@ func (w *wire) settle(ctx context.Context, steps ...*step) error {
 		if err != nil {
 			return err
 		}
-		n, err := w.collect(steps[len(steps)-1])
+		n, err := w.collect(ctx, steps)
 		if err != nil {
 			return err
 		}
@@ -265,8 +275,11 @@ func (w *wire) settle(ctx context.Context, steps ...*step) error {
 
 // patience is how long to wait for what should come out, and for a network to be at rest.
 func (w *wire) patience() time.Duration {
-	if w.ofKernel {
+	switch {
+	case w.ofKernel:
 		return kernelPatience
+	case len(w.relays) > 0:
+		return namespacePatience
 	}
 	return patience
 }
@@ -289,6 +302,13 @@ func (w *wire) turn(ctx context.Context) (moves bool, err error) {
 		}
 		moves = moves || busy
 		seen += node + count
+	}
+	for _, r := range w.relays {
+		count, err := r.moved()
+		if err != nil {
+			return false, err
+		}
+		seen += fmt.Sprint(" ", count)
 	}
 	moves = moves || seen != w.seen
 	w.seen = seen
@@ -340,22 +360,33 @@ func (s *step) arrived() bool {
 }
 
 // collect reads what ports have sent since the last time, and files it with the packet
-// whose number it has, or with the current one. It returns the number of frames.
-func (w *wire) collect(current *step) (int, error) {
+// whose number it has, or with the last of the steps. It returns the number of frames.
+func (w *wire) collect(ctx context.Context, steps []*step) (int, error) {
+	current := steps[len(steps)-1]
 	list, err := w.cables.take()
+	if err != nil {
+		return 0, err
+	}
 	n := 0
 	for _, c := range list {
-		if w.file(current, c.port, c.frame) {
+		if w.asked(current, c) {
+			if err := w.reply(ctx, c); err != nil {
+				return n, err
+			}
+			n++
+		} else if w.file(steps, c) {
 			n++
 		}
 	}
-	return n, err
+	return n, nil
 }
 
-func (w *wire) file(current *step, p Port, raw []byte) bool {
+func (w *wire) file(steps []*step, c caught) bool {
+	p, raw := c.port, c.frame
+	current := steps[len(steps)-1]
 	m := read(raw)
 	s := current
-	own := m.number != 0 && m.number < len(w.sent)
+	own := m.number != 0 && m.number < len(w.sent) && (len(w.relays) == 0 || numbered(steps, m))
 	switch {
 	case m.bfd:
 		return false
@@ -371,8 +402,10 @@ func (w *wire) file(current *step, p Port, raw []byte) bool {
 	case m.kind == "arp" && current.marks.kind == "arp":
 		own = strings.Contains(hex.EncodeToString(raw), current.arpPart())
 	}
-	o := Output{Node: p.Node, Bridge: p.Bridge, Port: p.Name, Label: p.Label, Role: p.Role, Bytes: hex.EncodeToString(raw), Own: own}
-	if p.Role == roleUnderlay || m.tunnelled {
+	o := Output{Node: p.Node, Bridge: p.Bridge, Port: p.Name, Label: p.Label, Role: p.Role, Bytes: hex.EncodeToString(raw), Own: own, Namespace: p.Namespace, Left: c.left}
+	if p.Role == roleNamespace {
+		s.Passed = append(s.Passed, o)
+	} else if p.Role == roleUnderlay || m.tunnelled {
 		s.Tunnels = append(s.Tunnels, o)
 	} else {
 		s.Outputs = append(s.Outputs, o)

@@ -33,11 +33,43 @@ func (s *Set) Workdirs(ctx context.Context, dir string, as Datapath) (map[string
 			return nil, err
 		}
 		paths[node] = filepath.Join(dir, node)
-		if err := workdirOf(ctx, report, paths[node], as); err != nil {
+		err = workdirOf(ctx, report, paths[node], as)
+		if err == nil {
+			err = copyNamespaces(filepath.Join(filepath.Dir(report), "namespaces"), paths[node])
+		}
+		if err != nil {
 			return nil, fmt.Errorf("node %s: %w", node, err)
 		}
 	}
 	return paths, nil
+}
+
+// copyNamespaces copies what was recorded of each network namespace of a node, a folder each, into the
+// workdir in dir.
+func copyNamespaces(from, dir string) error {
+	files, err := filepath.Glob(filepath.Join(from, "*", "*"))
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	wd, err := workdir.Lock(dir)
+	if err != nil {
+		return err
+	}
+	defer wd.Unlock()
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		to := wd.NamespaceRecorded(filepath.Base(filepath.Dir(file)), filepath.Base(file))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func workdirOf(ctx context.Context, report, dir string, as Datapath) error {

@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# Network namespaces of a set's nodes, whose devices are ports of the node's Open vSwitch.
+#
+# A namespace has no name in /run/netns: a process, the relay (test/oracle/sets/relay), is in
+# it, and it ends with that process. The relay makes the devices as taps, and moves frames
+# between them and the dummy interfaces of the same names. Each such interface records what
+# enters the namespace, as other ports record what is sent to them, and what leaves it
+# (options:rxq_pcap).
+
+# build_relay: builds the program. Only sets with namespaces need Go.
+build_relay() { (cd "$HERE/../.." && go build -o "$SET/relay" ./test/oracle/sets/relay); }
+
+# start_namespace NAME [--listen=PORT] DEVICE...: makes a namespace with devices.
+start_namespace() {
+    local name=$1 dir=$LAB/namespaces/$1 word socket
+    local -a words=()
+    shift
+    for word; do
+        [[ $word == --* ]] || word=$word=$SET/wires/$NODE-$word.sock
+        words+=("$word")
+    done
+    mkdir -p "$dir"
+    socket=$SET/relays/$NODE-${name:0:20}
+    setsid unshare --net "$SET/relay" --pidfile="$dir/relay.pid" --control="$socket" "${words[@]}" \
+        </dev/null >"$dir/relay.log" 2>&1 &
+    wait_for "the namespace $name" 20 test -S "$socket" || die "$(<"$dir/relay.log")"
+    in_namespace "$name" ip link set lo up
+}
+
+# namespace_pid NAME: prints the process that keeps a namespace.
+namespace_pid() { daemon_pid "$LAB/namespaces/$1/relay.pid"; }
+
+# in_namespace NAME COMMAND...
+in_namespace() {
+    local pid
+    pid=$(namespace_pid "$1") || die "namespace $1 does not exist any more"
+    shift
+    nsenter --net="/proc/$pid/ns/net" "$@"
+}
+
+# add_namespace_port BRIDGE DEVICE NAMESPACE WORDS...: adds the port of a namespace's device;
+# WORDS go to `set Interface`.
+add_namespace_port() {
+    local bridge=$1 device=$2 namespace=$3
+    shift 3
+    ovs-vsctl -- add-port "$bridge" "$device" -- set Interface "$device" type=internal \
+        options:stream="unix:$SET/wires/$NODE-$device.sock" \
+        options:tx_pcap="$LAB/pcap/$device.pcap" options:rxq_pcap="$LAB/pcap/$device.out.pcap" "$@"
+    printf '%s %s %s namespace %s %s\n' "$bridge" "$device" "$(ofport "$device")" "$NODE:$device" "$namespace" >>"$LAB/ports"
+}
+
+# namespace_names: prints the namespaces of the node.
+namespace_names() {
+    local dir
+    for dir in "$LAB"/namespaces/*/; do
+        [[ ! -d $dir ]] || basename "$dir"
+    done
+}
+
+# settle_namespaces: waits until the kernel has checked that no other host has an address of
+# the node's namespaces.
+settle_namespaces() { wait_for "the addresses of namespaces" 20 has_settled; }
+
+has_settled() {
+    local name
+    for name in $(namespace_names); do
+        [[ -z $(in_namespace "$name" ip -6 address show tentative) ]] || return 1
+    done
+}
+
+# record_namespaces OUTDIR: writes what each namespace of the node has, under the names that a
+# working directory has for it.
+record_namespaces() {
+    local name
+    for name in $(namespace_names); do
+        record_namespace "$name" "$1/namespaces/$name"
+    done
+}
+
+record_namespace() {
+    local name=$1 out=$2 file command
+    mkdir -p "$out"
+    while IFS=: read -r file command; do
+        local -a words
+        read -ra words <<<"$command"
+        in_namespace "$name" "${words[@]}" >>"$out/$file" 2>/dev/null || die "$name: $command failed"
+    done <<'COMMANDS'
+ip.address:ip -d address
+ip.route:ip route show table all
+ip.rule:ip rule
+ip.rule.6:ip -6 rule
+ip.neigh:ip -s -s neigh show
+iptables-save:iptables-save
+ip6tables-save:ip6tables-save
+nft.ruleset:nft list ruleset
+ipset.save:ipset save
+conntrack:conntrack -L -o extended
+sysctl:sysctl net
+COMMANDS
+}
