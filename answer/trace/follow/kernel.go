@@ -111,7 +111,21 @@ func (s *kernelStep) changed(came frame, read wire.Frame) frame {
 	}
 	left := came.asReceived()
 	left.subject = subject
+	if why := s.randomPort(came, read); why != "" {
+		left.unsure = append(left.unsure[:len(left.unsure):len(left.unsure)], why)
+	}
 	return left
+}
+
+// randomPort describes that a rule of the pass chose the source port of a packet at random, as an uncertain part
+// of the packet; it returns "" for another packet.
+func (s *kernelStep) randomPort(came frame, left wire.Frame) string {
+	before, after := came.packet().Get("tp_src"), left.Packet.Get("tp_src")
+	random := func(stage pass.Stage) bool { return strings.Contains(stage.Flow, "--random") }
+	if before == after || !slices.ContainsFunc(s.hop.Pass.Stages, random) {
+		return ""
+	}
+	return fmt.Sprintf("%s chooses the source port at random", s.hop.Bridge)
 }
 
 // leaveKernel continues where a device of the namespace leads.

@@ -150,7 +150,7 @@ func (s *step) leave(ctx context.Context, port *host.Port, frame frame) error {
 
 // spread continues at each other end of the physical networks to which the frame was sent.
 func (s *step) spread(ctx context.Context, branch Branch, frame frame) error {
-	ends := s.endsOf(branch)
+	ends := s.withDevice(s.endsOf(branch), frame.packet().Get("dl_dst"))
 	if len(ends) > 1 { // they receive it before one of them answers
 		for _, end := range ends {
 			passes, err := s.ask(ctx, end.host, end.uplink.Bridge, entering(end.uplink, flow.Packet{}, frame.asReceived()))
@@ -193,6 +193,21 @@ func (s *step) endsOf(branch Branch) (ends []end) {
 		}
 	}
 	return ends
+}
+
+// withDevice returns the ends on nodes that have a device of a namespace with a MAC address, or all ends if none
+// has: the switches of a physical network know by which port a router that announced itself is reached.
+func (s *step) withDevice(ends []end, mac string) []end {
+	var known []end
+	for _, end := range ends {
+		if len(end.host.WithMAC(mac)) > 0 {
+			known = append(known, end)
+		}
+	}
+	if len(known) == 0 {
+		return ends
+	}
+	return known
 }
 
 // isGroup reports whether a MAC address is that of a group (IEEE 802).

@@ -1,0 +1,84 @@
+package follow_test
+
+import (
+	"context"
+	"net/netip"
+	"path/filepath"
+	"testing"
+
+	"ovs-offline/answer/trace/follow"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/internal/ovn/names"
+	"ovs-offline/replica/linux/keeper"
+	"ovs-offline/replica/set"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/sets"
+)
+
+// TestPredictionsThroughNamespaces runs the lab's sets whose routers are network namespaces, in which a real
+// kernel routes, translates and filters. Of each packet it compares where the tracer says that it comes out, and
+// with which headers, with what really came out.
+func TestPredictionsThroughNamespaces(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "unshare", "xz")
+	for _, name := range sets.NamespaceNames() {
+		t.Run(name, func(t *testing.T) {
+			s := sets.RecordedNamespaces(t, "../../../scripts/lab/lab", name)
+			dir := ovs.Dir(t)
+			paths, err := s.Workdirs(t.Context(), dir, sets.Native)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hosts := openAll(t, s, "", paths)
+			for _, path := range paths { // TEMP
+				wd, _ := workdir.Find(path)
+				st, err := keeper.Start(wd)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rep, err := st.Report(t.Context())
+				for _, r := range rep {
+					t.Logf("%+v", *r)
+				}
+				if err != nil {
+					t.Log(path, err)
+					continue
+				}
+				st.Complete()
+				t.Cleanup(func() { keeper.Stop(context.Background(), wd) })
+			}
+			for _, h := range hosts {
+				h.Conntrack.Userspace = true
+			}
+			options := follow.Options{Neighbour: neighboursIn(t, dir)}
+			undetermined := comparePredictions(t, s, hosts, options)
+			if undetermined*33 > len(s.Packets) {
+				t.Errorf("%d of %d packets are undetermined: at most 3 %% may be", undetermined, len(s.Packets))
+			}
+		})
+	}
+}
+
+// neighboursIn returns which ports of the nodes in a folder answer for an address.
+func neighboursIn(t *testing.T, dir string) func(node, port string, address netip.Addr) string {
+	t.Helper()
+	all, err := set.OpenNodes(filepath.Clean(dir), "test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployments, _, err := all.Deployments(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := names.Load(t.Context(), deployments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(node, port string, address netip.Addr) string {
+		for _, holder := range known.WithIP(address) {
+			if holder.Node == node && holder.LogicalPort == port {
+				return holder.MAC
+			}
+		}
+		return ""
+	}
+}
