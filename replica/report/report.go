@@ -37,6 +37,8 @@ type Report struct {
 	Synthesised *workdir.Synthesis `json:"synthesised,omitempty"`
 	// Moments has the times of what was recorded one after the other, the earliest first.
 	Moments []workdir.Moment `json:"moments,omitempty"`
+	// Namespaces are the network namespaces of the node that were restored; none if none were recorded.
+	Namespaces []*Namespace `json:"namespaces,omitempty"`
 	// Loaded counts the flows of ovs-vswitchd once all was restored; nil without an ovs-vswitchd.
 	Loaded *Loaded `json:"loaded,omitempty"`
 
