@@ -10,9 +10,11 @@
 #                 provider's without a tag
 #   PORTS         the ports of br-int: name, node, network, MAC, address, firewall or not
 #   UNKNOWN       the names of VMs that l2pop does not know
+#   POPULATED     further ports that l2pop knows: name, node, network, MAC, address
 
 COOKIE=0x8d7c3bb0f4ee2a1b
 UNKNOWN=()
+POPULATED=()
 VLANS=()
 
 port_name() {
@@ -200,7 +202,7 @@ tunnel_network() {
 table=4,priority=1,tun_id=$key,actions=mod_vlan_vid:$vlan,resubmit(,10)
 table=22,priority=1,dl_vlan=$vlan,actions=strip_vlan,load:$key->NXM_NX_TUN_ID[]$flood
 EOT
-    for port in "${PORTS[@]}"; do
+    for port in "${PORTS[@]}" "${POPULATED[@]}"; do
         read -r name node network mac ip _ <<<"$port"
         [[ $network == "$1" && $node != "$NODE" && " ${UNKNOWN[*]} " != *" $name "* ]] || continue
         hex=${mac//:/}

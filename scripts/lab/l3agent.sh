@@ -50,6 +50,8 @@ add_address() {
 #   INSIDE     its devices inside, each as DEVICE=MARK
 #   OUTSIDE    its device outside, "" for none, and OUTSIDE_IP
 #   FLOATING   its floating IPs, each as FLOATING=FIXED
+#   KIND       router; distributed, whose OUTSIDE leads to a fip namespace; or snat, which has
+#              no metadata proxy
 router_filters() {
     echo '*raw'
     agent_chains PREROUTING OUTPUT
@@ -64,7 +66,8 @@ router_filters() {
     echo COMMIT
     echo '*filter'
     agent_filter
-    router_scopes "$OUTSIDE"
+    [[ $KIND == snat ]] || metadata_filter
+    router_scopes "$([[ $KIND == distributed ]] || echo "$OUTSIDE")"
     echo COMMIT
 }
 
@@ -79,16 +82,19 @@ router_filters6() {
 :neutron-l3-agent-scope - [0:0]
 -A neutron-l3-agent-PREROUTING -j neutron-l3-agent-scope
 -A neutron-l3-agent-PREROUTING -m connmark ! --mark 0x0/0xffff0000 -j CONNMARK --restore-mark --nfmask 0xffff0000 --ctmask 0xffff0000
--A neutron-l3-agent-PREROUTING -d fe80::a9fe:a9fe/128 -i qr-+ -p tcp -m tcp --dport 80 -j MARK --set-xmark $METADATA_MARK
 EOT
+    [[ $KIND == snat ]] ||
+        echo "-A neutron-l3-agent-PREROUTING -d fe80::a9fe:a9fe/128 -i qr-+ -p tcp -m tcp --dport 80 -j MARK --set-xmark $METADATA_MARK"
     scope_marks
     echo COMMIT
     echo '*nat'
     agent_chains PREROUTING
-    echo "-A neutron-l3-agent-PREROUTING -d fe80::a9fe:a9fe/128 -i qr-+ -p tcp -m tcp --dport 80 -j REDIRECT --to-ports $METADATA_PORT"
+    [[ $KIND == snat ]] ||
+        echo "-A neutron-l3-agent-PREROUTING -d fe80::a9fe:a9fe/128 -i qr-+ -p tcp -m tcp --dport 80 -j REDIRECT --to-ports $METADATA_PORT"
     echo COMMIT
     echo '*filter'
     agent_filter
+    [[ $KIND == snat ]] || metadata_filter
     router_scopes ''
     echo COMMIT
 }
@@ -111,14 +117,17 @@ agent_filter() {
 :neutron-l3-agent-INPUT - [0:0]
 :neutron-l3-agent-OUTPUT - [0:0]
 :neutron-l3-agent-local - [0:0]
-:neutron-l3-agent-scope - [0:0]
 -A INPUT -j neutron-l3-agent-INPUT
 -A FORWARD -j neutron-filter-top
 -A FORWARD -j neutron-l3-agent-FORWARD
 -A OUTPUT -j neutron-filter-top
 -A OUTPUT -j neutron-l3-agent-OUTPUT
 -A neutron-filter-top -j neutron-l3-agent-local
--A neutron-l3-agent-FORWARD -j neutron-l3-agent-scope
+EOT
+}
+
+metadata_filter() {
+    cat <<EOT
 -A neutron-l3-agent-INPUT -m mark --mark $METADATA_MARK -j ACCEPT
 -A neutron-l3-agent-INPUT -p tcp -m tcp --dport $METADATA_PORT -j DROP
 EOT
@@ -128,6 +137,8 @@ EOT
 # gets an address of its scope.
 router_scopes() {
     local pair
+    echo ':neutron-l3-agent-scope - [0:0]'
+    echo '-A neutron-l3-agent-FORWARD -j neutron-l3-agent-scope'
     for pair in "${INSIDE[@]}" ${OUTSIDE:+"$OUTSIDE=$NO_SCOPE"}; do
         [[ ${pair%%=*} == "$1" ]] ||
             echo "-A neutron-l3-agent-scope -o ${pair%%=*} -m mark ! --mark ${pair#*=} -j DROP"
@@ -151,11 +162,12 @@ router_marks() {
 -A neutron-l3-agent-PREROUTING -j neutron-l3-agent-scope
 -A neutron-l3-agent-PREROUTING -m connmark ! --mark 0x0/0xffff0000 -j CONNMARK --restore-mark --nfmask 0xffff0000 --ctmask 0xffff0000
 -A neutron-l3-agent-PREROUTING -j neutron-l3-agent-floatingip
--A neutron-l3-agent-PREROUTING -d 169.254.169.254/32 -i qr-+ -p tcp -m tcp --dport 80 -j MARK --set-xmark $METADATA_MARK
 -A neutron-l3-agent-float-snat -m connmark --mark 0x0/0xffff0000 -j CONNMARK --save-mark --nfmask 0xffff0000 --ctmask 0xffff0000
 EOT
+    [[ $KIND == snat ]] ||
+        echo "-A neutron-l3-agent-PREROUTING -d 169.254.169.254/32 -i qr-+ -p tcp -m tcp --dport 80 -j MARK --set-xmark $METADATA_MARK"
     scope_marks
-    [[ -n $OUTSIDE ]] || return 0
+    [[ -n $OUTSIDE && $KIND != distributed ]] || return 0
     cat <<EOT
 -A neutron-l3-agent-POSTROUTING -o $OUTSIDE -m connmark --mark 0x0/0xffff0000 -j CONNMARK --save-mark --nfmask 0xffff0000 --ctmask 0xffff0000
 -A neutron-l3-agent-mark -i $OUTSIDE -j MARK --set-xmark $OUTSIDE_MARK
@@ -169,10 +181,15 @@ router_nat() {
 :neutron-l3-agent-snat - [0:0]
 :neutron-postrouting-bottom - [0:0]
 -A POSTROUTING -j neutron-postrouting-bottom
--A neutron-l3-agent-PREROUTING -d 169.254.169.254/32 -i qr-+ -p tcp -m tcp --dport 80 -j REDIRECT --to-ports $METADATA_PORT
--A neutron-l3-agent-snat -j neutron-l3-agent-float-snat
 -A neutron-postrouting-bottom -m comment --comment "Perform source NAT on outgoing traffic." -j neutron-l3-agent-snat
 EOT
+    [[ $KIND == snat ]] ||
+        echo "-A neutron-l3-agent-PREROUTING -d 169.254.169.254/32 -i qr-+ -p tcp -m tcp --dport 80 -j REDIRECT --to-ports $METADATA_PORT"
+    if [[ $KIND == distributed ]]; then
+        distributed_nat
+        return
+    fi
+    echo '-A neutron-l3-agent-snat -j neutron-l3-agent-float-snat'
     for pair in "${FLOATING[@]}"; do
         cat <<EOT
 -A neutron-l3-agent-PREROUTING -d ${pair%%=*}/32 -j DNAT --to-destination ${pair#*=}
@@ -186,6 +203,62 @@ EOT
 -A neutron-l3-agent-POSTROUTING ! -o $OUTSIDE -m conntrack ! --ctstate DNAT -j ACCEPT
 -A neutron-l3-agent-snat -m mark ! --mark $OUTSIDE_MARK -m conntrack --ctstate DNAT -j SNAT --to-source $OUTSIDE_IP --random-fully
 EOT
+}
+
+# distributed_nat: without a floating IP on the node, a distributed router translates nothing.
+distributed_nat() {
+    local pair
+    ((${#FLOATING[@]})) || return 0
+    echo '-A neutron-l3-agent-snat -j neutron-l3-agent-float-snat'
+    echo "-A neutron-l3-agent-POSTROUTING ! -o $OUTSIDE -m conntrack ! --ctstate DNAT -j ACCEPT"
+    for pair in "${FLOATING[@]}"; do
+        cat <<EOT
+-A neutron-l3-agent-PREROUTING -d ${pair%%=*}/32 -i $OUTSIDE -j DNAT --to-destination ${pair#*=}
+-A neutron-l3-agent-float-snat -s ${pair#*=}/32 -j SNAT --to-source ${pair%%=*} --random-fully
+EOT
+    done
+}
+
+# fip_filters: prints the rules of a fip namespace, which tracks no connections.
+fip_filters() {
+    echo '*raw'
+    agent_chains PREROUTING OUTPUT
+    echo '-A neutron-l3-agent-PREROUTING -j CT --notrack'
+    echo COMMIT
+    echo '*mangle'
+    agent_chains PREROUTING INPUT FORWARD OUTPUT POSTROUTING
+    echo ':neutron-l3-agent-mark - [0:0]'
+    echo '-A neutron-l3-agent-PREROUTING -j neutron-l3-agent-mark'
+    echo COMMIT
+    echo '*nat'
+    agent_chains PREROUTING OUTPUT POSTROUTING
+    cat <<EOT
+:neutron-l3-agent-float-snat - [0:0]
+:neutron-l3-agent-snat - [0:0]
+:neutron-postrouting-bottom - [0:0]
+-A POSTROUTING -j neutron-postrouting-bottom
+-A neutron-postrouting-bottom -m comment --comment "Perform source NAT on outgoing traffic." -j neutron-l3-agent-snat
+-A neutron-l3-agent-snat -j neutron-l3-agent-float-snat
+EOT
+    echo COMMIT
+    echo '*filter'
+    agent_filter
+    echo COMMIT
+}
+
+fip_filters6() {
+    echo '*raw'
+    agent_chains PREROUTING OUTPUT
+    echo COMMIT
+    echo '*mangle'
+    agent_chains PREROUTING INPUT FORWARD OUTPUT POSTROUTING
+    echo COMMIT
+    echo '*nat'
+    agent_chains PREROUTING
+    echo COMMIT
+    echo '*filter'
+    agent_filter
+    echo COMMIT
 }
 
 # filter NAMESPACE: gives a namespace the rules of the router that is described.
