@@ -60,6 +60,14 @@ func Read(wd *workdir.Data) ([]Namespace, error) {
 	return list, nil
 }
 
+// Recorded reports whether network namespaces of the node were recorded.
+func Recorded(wd *workdir.Data) bool {
+	names, err := wd.RecordedNamespaces()
+	read := reader{of: ownOutput(wd)}
+	own := read.path(workdir.RecordedLinks) != "" && read.path(workdir.RecordedKernelRoutes) != ""
+	return err != nil || len(names) > 0 || own
+}
+
 // ownOutput returns the paths of the outputs of the node's own namespace: devices and routes are in recorded/.
 func ownOutput(wd *workdir.Data) func(output string) string {
 	return func(output string) string {
