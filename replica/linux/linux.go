@@ -12,6 +12,9 @@ type Question struct {
 	// Earlier are the frames of the same question that were put into devices before, in order, of any
 	// namespace: the frame finds the connections that they opened. Nothing else of them remains.
 	Earlier []Sent `json:"earlier,omitempty"`
+	// Opened are connections that earlier questions opened or changed, as Passage.Connections has them: the frame
+	// finds them beside the recorded ones, or in their place.
+	Opened []Opened `json:"opened,omitempty"`
 	// New takes every connection as new, in place of the recorded ones.
 	New bool `json:"new,omitempty"`
 }
@@ -20,6 +23,12 @@ type Question struct {
 type Sent struct {
 	Namespace string `json:"namespace"`
 	Frame     Frame  `json:"frame"`
+}
+
+// Opened is a connection of a namespace.
+type Opened struct {
+	Namespace  string `json:"namespace"`
+	Connection string `json:"connection"`
 }
 
 // Frame is a frame at a device.
@@ -42,7 +51,8 @@ type Passage struct {
 	// "forward", "output", "postrouting". A frame that reached "prerouting" and no other was dropped by a rule of
 	// a later chain, which is the last step, or by the kernel's routing, if no step says so.
 	Reached []string `json:"reached,omitempty"`
-	// Connections are the connections that the frame opened or changed, as conntrack -L prints them.
+	// Connections are the connections that the frame and the earlier ones of the question opened or changed, as
+	// conntrack -L prints them without the number of the protocol.
 	Connections []string `json:"connections,omitempty"`
 	// Remarks say what is not certain about the passage.
 	Remarks []string `json:"remarks,omitempty"`

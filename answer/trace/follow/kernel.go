@@ -41,7 +41,8 @@ func (w *walk) enterKernel(ctx context.Context, node *host.Host, device host.Dev
 type kernelStep struct {
 	step
 	device  host.Device
-	sentTCP string // the TCP flags of the frame that was put in, "" if the packet has its own
+	put     []linux.Sent // the frames of this pass
+	sentTCP string       // the TCP flags of the frame that was put in, "" if the packet has its own
 }
 
 // run puts the frame in, and follows what comes out.
@@ -50,7 +51,7 @@ func (s *kernelStep) run(ctx context.Context, frame frame) error {
 	if err != nil {
 		return err
 	}
-	passage, err := s.put(ctx, raw)
+	passage, err := s.send(ctx, s.device.Name, raw)
 	if err != nil {
 		return err
 	}
@@ -61,15 +62,22 @@ func (s *kernelStep) run(ctx context.Context, frame frame) error {
 			return err
 		}
 	}
+	s.state = s.state.send(s.host.Name, s.put[0], passage.Connections)
 	return s.comeOut(ctx, passage, frame)
 }
 
-// put puts a frame into the step's device after all that the question put into the node's namespaces before.
-func (s *kernelStep) put(ctx context.Context, raw []byte) (linux.Passage, error) {
-	question := linux.Question{Namespace: s.device.Namespace, Frame: linux.Frame{Device: s.device.Name, Bytes: raw},
-		Earlier: s.state.sentInto(s.host.Name), New: s.tracer.options.New || s.tracer.options.States != nil}
+// send puts a frame into a device of the namespace, after the frames that the pass put in before. It finds the
+// connections that the question opened in the namespaces of the node.
+func (s *kernelStep) send(ctx context.Context, device string, raw []byte) (linux.Passage, error) {
+	frame := linux.Sent{Namespace: s.device.Namespace, Frame: linux.Frame{Device: device, Bytes: raw}}
+	question := linux.Question{Namespace: frame.Namespace, Frame: frame.Frame, Earlier: s.put, New: s.tracer.options.New || s.tracer.options.States != nil}
+	for _, earlier := range s.state.sentInto(s.host.Name) {
+		for _, connection := range earlier.opened {
+			question.Opened = append(question.Opened, linux.Opened{Namespace: earlier.frame.Namespace, Connection: connection})
+		}
+	}
 	passage, err := s.host.Through(ctx, question)
-	s.state = s.state.send(s.host.Name, linux.Sent{Namespace: question.Namespace, Frame: question.Frame})
+	s.put = append(s.put, frame)
 	return passage, err
 }
 
@@ -102,7 +110,10 @@ func (s *kernelStep) comeOut(ctx context.Context, passage linux.Passage, came fr
 
 // changed returns the frame as it came out, with what is known of the packet besides its headers.
 func (s *kernelStep) changed(came frame, read wire.Frame) frame {
-	subject := conntrack.Subject{Packet: read.Packet, ID: came.subject.ID, Headless: read.Headless}
+	subject := conntrack.Subject{Packet: read.Packet, Headless: read.Headless}
+	if came.subject.ID != 0 {
+		subject.ID = read.ID // translated, perhaps
+	}
 	if s.sentTCP != "" {
 		subject.Packet.DeleteFunc(func(field string) bool { return field == "tcp_flags" })
 	}
@@ -110,7 +121,7 @@ func (s *kernelStep) changed(came frame, read wire.Frame) frame {
 		subject.Quoted = &conntrack.Subject{Packet: read.Quoted.Packet, ID: read.Quoted.ID}
 	}
 	left := came.asReceived()
-	left.subject = subject
+	left.subject, left.mayFragment = subject, read.MayFragment
 	if why := s.randomPort(came, read); why != "" {
 		left.unsure = append(left.unsure[:len(left.unsure):len(left.unsure)], why)
 	}
@@ -243,7 +254,7 @@ func lastRule(met *pass.Pass) *pass.Stage {
 
 // bytesOf returns a frame as a device takes it. flags are the TCP flags of a packet that has none.
 func bytesOf(arrived frame, flags string) ([]byte, error) {
-	written := wire.Frame{Packet: arrived.packet(), ID: arrived.subject.ID, Size: arrived.size}
+	written := wire.Frame{Packet: arrived.packet(), ID: arrived.subject.ID, Size: arrived.size, MayFragment: arrived.mayFragment}
 	if flags != "" {
 		written.Packet.Set("tcp_flags", flags)
 	}
@@ -270,7 +281,7 @@ func tcpFlagsOf(arrived frame, node string, state *State) string {
 	}
 	to, ok := conntrack.TupleOf(packet, 0)
 	for _, earlier := range state.sentInto(node) {
-		before, err := wire.Parse(earlier.Frame.Bytes)
+		before, err := wire.Parse(earlier.frame.Frame.Bytes)
 		if err != nil || !ok {
 			continue
 		}

@@ -1,15 +1,12 @@
 package follow_test
 
 import (
-	"context"
 	"net/netip"
 	"path/filepath"
 	"testing"
 
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/internal/ovn/names"
-	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/set"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
@@ -29,23 +26,6 @@ func TestPredictionsThroughNamespaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			hosts := openAll(t, s, "", paths)
-			for _, path := range paths { // TEMP
-				wd, _ := workdir.Find(path)
-				st, err := keeper.Start(wd)
-				if err != nil {
-					t.Fatal(err)
-				}
-				rep, err := st.Report(t.Context())
-				for _, r := range rep {
-					t.Logf("%+v", *r)
-				}
-				if err != nil {
-					t.Log(path, err)
-					continue
-				}
-				st.Complete()
-				t.Cleanup(func() { keeper.Stop(context.Background(), wd) })
-			}
 			for _, h := range hosts {
 				h.Conntrack.Userspace = true
 			}

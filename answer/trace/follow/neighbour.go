@@ -48,9 +48,8 @@ const (
 // resolve follows a request for a MAC address, puts the answer into the device that sent the request, and
 // returns what comes out then. Without an answer it adds the end of the packet, and ok is false.
 func (s *kernelStep) resolve(ctx context.Context, asked *request, came frame) (passage linux.Passage, ok bool, err error) {
-	asking := *s
-	asking.device.Name = asked.device
-	answer, why, err := asking.neighbour(ctx, asked)
+	device := host.Device{Namespace: s.device.Namespace, Name: asked.device}
+	answer, why, err := s.neighbour(ctx, device, asked)
 	if err != nil {
 		return passage, false, err
 	}
@@ -62,17 +61,15 @@ func (s *kernelStep) resolve(ctx context.Context, asked *request, came frame) (p
 	if err != nil {
 		return passage, false, err
 	}
-	passage, err = asking.put(ctx, raw)
-	s.state = asking.state
-	if err == nil {
+	if passage, err = s.send(ctx, device.Name, raw); err == nil {
 		s.hop.Pass.Stages = append(s.hop.Pass.Stages, passIn(s.hop.Bridge, passage).Stages...)
 	}
 	return passage, true, err
 }
 
-// neighbour returns the answer to a request for a MAC address, or why there is none.
-func (s *kernelStep) neighbour(ctx context.Context, asked *request) (answer flow.Packet, why string, err error) {
-	port, ok := s.host.PortOf(s.device)
+// neighbour returns the answer to a request for a MAC address that a device sent, or why there is none.
+func (s *kernelStep) neighbour(ctx context.Context, device host.Device, asked *request) (answer flow.Packet, why string, err error) {
+	port, ok := s.host.PortOf(device)
 	if !ok {
 		return answer, "what that device leads to was not recorded", nil
 	}
@@ -83,7 +80,7 @@ func (s *kernelStep) neighbour(ctx context.Context, asked *request) (answer flow
 	}
 	for hop, branch := range root.Ends() {
 		switch {
-		case isAnswer(branch.Packet, asked.target) && branch.Port != nil && branch.Port.Name == s.device.Name && hop.Node == s.host.Name:
+		case isAnswer(branch.Packet, asked.target) && branch.Port != nil && branch.Port.Name == device.Name && hop.Node == s.host.Name:
 			return branch.Packet, "", nil
 		case branch.Kind != Delivered || len(branch.Networks) > 0:
 		default:

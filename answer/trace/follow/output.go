@@ -11,6 +11,7 @@ import (
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/netns"
 	"ovs-offline/internal/odp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
@@ -128,9 +129,14 @@ func (s *step) leave(ctx context.Context, port *host.Port, frame frame) error {
 		return nil
 	}
 	branch := Branch{Kind: Delivered, Port: port, Networks: s.host.NetworksOf(port), Flooded: s.hop.Pass.Floods()}
-	device, ok := s.host.DeviceOf(port)
-	if ok && s.host.MayTake(device, frame.packet().Get("dl_dst")) && !(s.asks && tellsMAC(frame.packet())) {
-		return s.intoKernel(ctx, device, branch, frame)
+	if device, ok := s.host.DeviceOf(port); ok && !(s.asks && tellsMAC(frame.packet())) {
+		if s.host.MayTake(device, frame.packet().Get("dl_dst")) {
+			return s.intoKernel(ctx, device, branch, frame)
+		}
+		branch.Kind, branch.Loss = Dropped, NotTaken
+		branch.Why = fmt.Sprintf("the device %s of %s does not take it: it is for another MAC address", device.Name, netns.Title(device.Namespace))
+		s.add(branch, frame)
+		return nil
 	}
 	branch.Why = fmt.Sprintf("it leaves by port %s of %s", port.Name, port.Bridge)
 	if len(branch.Networks) > 0 && (branch.Flooded || isGroup(frame.packet().Get("dl_dst"))) {
@@ -250,7 +256,7 @@ func (f frame) asReceived() frame {
 	subject := f.subject
 	subject.Refragment()
 	subject.Packet, subject.Meta = f.packet(), conntrack.Meta{}
-	return frame{subject: subject, size: f.size, firstSize: f.firstSize, unsure: f.unsure}
+	return frame{subject: subject, size: f.size, firstSize: f.firstSize, unsure: f.unsure, mayFragment: f.mayFragment}
 }
 
 // leaveByTunnel continues at the other end of a tunnel.

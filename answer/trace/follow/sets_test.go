@@ -237,7 +237,7 @@ func (q question) packet(ctx context.Context, p *sets.Packet, state *follow.Stat
 	if err != nil {
 		return nil, nil, err
 	}
-	start := follow.Start{Node: p.Node, InPort: p.Port, Packet: f.Packet, Size: f.Size, ID: f.ID, State: state}
+	start := follow.Start{Node: p.Node, InPort: p.Port, Packet: f.Packet, Size: f.Size, ID: f.ID, MayFragment: f.MayFragment, State: state}
 	if f.Quoted != nil {
 		start.Quoted, start.QuotedID = &f.Quoted.Packet, f.Quoted.ID
 	}
@@ -450,7 +450,7 @@ func answerOf(p flow.Packet) string {
 	case p.Has("icmp6"):
 		return map[string]string{"1/4": "an ICMP error: port unreachable", "1/3": "an ICMP error: address unreachable", "2/0": "an ICMP error: packet too big", "3/0": "an ICMP error: hop limit exceeded", "134/0": "a router advertisement", "136/0": "a neighbour advertisement", "135/0": "a neighbour solicitation"}[icmp]
 	}
-	return map[string]string{"3/1": "an ICMP error: host unreachable", "3/3": "an ICMP error: port unreachable", "3/4": "an ICMP error: fragmentation needed", "11/0": "an ICMP error: TTL exceeded"}[icmp]
+	return map[string]string{"3/0": "an ICMP error: network unreachable", "3/1": "an ICMP error: host unreachable", "3/3": "an ICMP error: port unreachable", "3/4": "an ICMP error: fragmentation needed", "11/0": "an ICMP error: TTL exceeded"}[icmp]
 }
 
 // begins reports whether each text begins as one of the beginnings does.

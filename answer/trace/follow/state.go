@@ -74,30 +74,32 @@ func (s *State) learn(flow learned) *State {
 	return made
 }
 
-// sent are the frames that a question put into devices of network namespaces, the last one first.
+// sent is a frame that a question put into a device of a network namespace of a node, with the connections that it
+// opened or changed.
 type sent struct {
 	node   string
 	frame  linux.Sent
+	opened []string
 	before *sent
 }
 
-// send returns the state after a frame was put into a device of a node.
-func (s *State) send(node string, frame linux.Sent) *State {
+// send returns the state after a frame was put into a device of a node, and opened connections.
+func (s *State) send(node string, frame linux.Sent, opened []string) *State {
 	made := s.change()
-	made.sent = &sent{node, frame, made.sent}
+	made.sent = &sent{node, frame, opened, made.sent}
 	return made
 }
 
-// sentInto returns the frames that were put into devices of a node, in order.
-func (s *State) sentInto(node string) (frames []linux.Sent) {
+// sentInto returns what was put into devices of a node, in order.
+func (s *State) sentInto(node string) (all []*sent) {
 	if s == nil {
 		return nil
 	}
 	for one := s.sent; one != nil; one = one.before {
 		if one.node == node {
-			frames = append(frames, one.frame)
+			all = append(all, one)
 		}
 	}
-	slices.Reverse(frames)
-	return frames
+	slices.Reverse(all)
+	return all
 }

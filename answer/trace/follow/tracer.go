@@ -72,6 +72,8 @@ type Start struct {
 	QuotedID uint16
 	// Headless reports that the header of the packet's protocol is short or absent.
 	Headless bool
+	// MayFragment reports that the IPv4 header lets routers send the packet in fragments.
+	MayFragment bool
 	// First is the first fragment of the datagram that the packet is a fragment of, nil if it
 	// is not known, and FirstSize the length of its frame in bytes.
 	First     *flow.Packet
@@ -140,7 +142,7 @@ func (s Start) frame() frame {
 	if s.Quoted != nil {
 		subject.Quoted = &conntrack.Subject{Packet: s.Quoted.Clone(), ID: s.QuotedID}
 	}
-	return frame{subject: subject, size: s.Size, firstSize: s.FirstSize}
+	return frame{subject: subject, size: s.Size, firstSize: s.FirstSize, mayFragment: s.MayFragment}
 }
 
 // packetFromNetwork follows a packet of a host on a physical network.

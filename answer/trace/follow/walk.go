@@ -35,6 +35,7 @@ type frame struct {
 	// network is the physical network from which the packet entered the node, "" for none, and
 	// sender its source MAC address then.
 	network, sender string
+	mayFragment     bool // a router may send it in fragments
 }
 
 // packet returns the packet without metadata.

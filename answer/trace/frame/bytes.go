@@ -26,7 +26,7 @@ func (f Frame) Bytes() ([]byte, error) {
 
 // serialize returns the frame with a payload behind its headers.
 func (f Frame) serialize(payload gopacket.Payload) ([]byte, error) {
-	w := &builder{packet: f.Packet, id: f.ID, quoted: f.Quoted}
+	w := &builder{packet: f.Packet, id: f.ID, quoted: f.Quoted, mayFragment: f.MayFragment}
 	list := append(w.layers(), payload)
 	if w.err != nil {
 		return nil, fmt.Errorf("the packet %s can't be written as a frame: %w", f.Packet, w.err)
@@ -58,10 +58,11 @@ func (w *builder) layers() []gopacket.SerializableLayer {
 
 // builder makes the layers of a frame, and keeps the first error.
 type builder struct {
-	packet flow.Packet
-	id     uint16 // of an ICMP query
-	quoted *Frame // in an ICMP error
-	err    error
+	packet      flow.Packet
+	id          uint16 // of an ICMP query
+	quoted      *Frame // in an ICMP error
+	mayFragment bool
+	err         error
 }
 
 func (w *builder) fail(err error) {
@@ -138,6 +139,10 @@ func (w *builder) ipv4() *layers.IPv4 {
 		ip.Flags = layers.IPv4MoreFragments
 	case "later":
 		ip.FragOffset = 1
+	default:
+		if !w.mayFragment {
+			ip.Flags = layers.IPv4DontFragment
+		}
 	}
 	return ip
 }

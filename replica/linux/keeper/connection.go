@@ -114,12 +114,26 @@ func tcpStates() []string {
 	return []string{"NONE", "SYN_SENT", "SYN_RECV", "ESTABLISHED", "FIN_WAIT", "CLOSE_WAIT", "LAST_ACK", "TIME_WAIT", "CLOSE", "SYN_SENT2"}
 }
 
+// protocols are the names of protocols as conntrack prints them, by their numbers.
+func protocols() map[uint16]string {
+	return map[uint16]string{1: "icmp", 6: "tcp", 17: "udp", 33: "dccp", 47: "gre", 58: "icmpv6", 132: "sctp", 136: "udplite"}
+}
+
 func protocolName(number uint16) string {
-	names := map[uint16]string{1: "icmp", 6: "tcp", 17: "udp", 33: "dccp", 47: "gre", 58: "icmpv6", 132: "sctp", 136: "udplite"}
-	if name := names[number]; name != "" {
+	if name := protocols()[number]; name != "" {
 		return name
 	}
 	return fmt.Sprint("proto ", number)
+}
+
+// numberOf is the reverse of protocolName for protocols with a name.
+func numberOf(name string) (number uint16, ok bool) {
+	for number, known := range protocols() {
+		if known == name {
+			return number, true
+		}
+	}
+	return 0, false
 }
 
 // parseConnection reads a line of conntrack -L, also with -o extended, or of /proc/net/nf_conntrack.
@@ -133,12 +147,15 @@ func parseConnection(text string) (c connection, err error) {
 		return c, errors.New("it is not a line of conntrack")
 	}
 	n, err := strconv.ParseUint(words[1], 10, 8)
-	if err != nil {
-		return c, errors.New("it has no number of a protocol")
+	if c.protocol = uint16(n); err != nil {
+		known, ok := numberOf(words[0])
+		if !ok {
+			return c, errors.New("it has no number of a protocol")
+		}
+		c.protocol = known
 	}
-	c.protocol = uint16(n)
 	side := &c.orig
-	for _, word := range words[2:] {
+	for _, word := range words[1:] {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
 			c.readFlag(word)

@@ -198,6 +198,21 @@ func (c *connections) describe(message netlink.Message) string {
 	return connectionOf(flow).String()
 }
 
+// open makes a connection that an earlier question opened, in place of the one with the same first packet.
+func (c *connections) open(text string) error {
+	if c.conn == nil {
+		return nil
+	}
+	one, err := parseConnection(text)
+	if err != nil {
+		return err
+	}
+	one.nat = true
+	_ = c.delete(one) // there need not be one
+	c.changed[one.key()] = one
+	return c.create(one)
+}
+
 // undo deletes the connections that the frames of a question opened, and makes those that they changed what they
 // were.
 func (c *connections) undo() {
@@ -289,7 +304,7 @@ func natAttribute(kind uint16, to netip.Addr, port, protocol uint16) netfilter.A
 		low, high = minIP6, maxIP6
 	}
 	children := []netfilter.Attribute{{Type: low, Data: to.AsSlice()}, {Type: high, Data: to.AsSlice()}}
-	if hasPorts(protocol) {
+	if hasPorts(protocol) || isICMP(protocol) { // the ID of ICMP is translated as a port is
 		children = append(children, netfilter.Attribute{Type: proto, Nested: true, Children: []netfilter.Attribute{
 			{Type: minPort, Data: netfilter.Uint16Bytes(port)}, {Type: maxPort, Data: netfilter.Uint16Bytes(port)}}})
 	}

@@ -29,8 +29,8 @@ const (
 
 // pass answers a question.
 func (k *keeper) pass(q linux.Question) (*linux.Passage, error) {
-	if len(q.Earlier) > maxEarlier {
-		return nil, fmt.Errorf("a question has at most %d earlier frames, and this one %d", maxEarlier, len(q.Earlier))
+	if len(q.Earlier) > maxEarlier || len(q.Opened) > maxEarlier {
+		return nil, fmt.Errorf("a question has at most %d earlier frames and connections, and this one %d and %d", maxEarlier, len(q.Earlier), len(q.Opened))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -48,23 +48,33 @@ func (k *keeper) pass(q linux.Question) (*linux.Passage, error) {
 			s.do(s.reset)
 		}
 	}()
-	for _, sent := range q.Earlier {
+	for _, opened := range q.Opened {
+		s, err := touch(opened.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		s.do(func() { err = s.flows.open(opened.Connection) })
+		if err != nil {
+			return nil, fmt.Errorf("the connection %s of an earlier question: %w", opened.Connection, err)
+		}
+	}
+	var connections []string
+	var passage *linux.Passage
+	for _, sent := range append(q.Earlier, linux.Sent{Namespace: q.Namespace, Frame: q.Frame}) {
 		s, err := touch(sent.Namespace)
 		if err != nil {
 			return nil, err
 		}
-		s.do(func() { _, err = s.send(ctx, sent.Frame) })
+		s.do(func() { passage, err = s.send(ctx, sent.Frame) })
 		if err != nil {
-			return nil, fmt.Errorf("an earlier frame: %w", err)
+			return nil, err
+		}
+		if sent.Namespace == q.Namespace {
+			connections = append(connections, passage.Connections...)
 		}
 	}
-	s, err := touch(q.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	var passage *linux.Passage
-	s.do(func() { passage, err = s.send(ctx, q.Frame) })
-	return passage, err
+	passage.Connections = connections
+	return passage, nil
 }
 
 // prepare throws away what the kernel did by itself since the last question.
