@@ -150,6 +150,7 @@ type traced struct {
 	step   linux.Step
 	kind   uint32 // unix.NFT_TRACETYPE_RULE ...
 	handle uint64
+	mark   uint32 // of the packet
 }
 
 // Verdicts of the kernel (linux/netfilter.h, linux/netfilter/nf_tables.h).
@@ -215,6 +216,8 @@ func (s *space) readTrace(message netlink.Message) (t traced, ok bool) {
 				t.step.Verdict = verdictText(code, chain)
 				return nil
 			})
+		case unix.NFTA_TRACE_MARK:
+			t.mark = attributes.Uint32()
 		case unix.NFTA_TRACE_POLICY:
 			t.step.Verdict = verdictText(int32(attributes.Uint32()), "")
 		}

@@ -45,15 +45,6 @@ type savedTable struct {
 
 type savedChain struct{ name, policy string }
 
-// chain returns the names of the chains of a table.
-func (t *savedTable) chainNames() []string {
-	names := make([]string, len(t.chains))
-	for i, c := range t.chains {
-		names[i] = c.name
-	}
-	return names
-}
-
 // iptables are the programs for one family.
 type iptables struct {
 	family        string // of nftables
@@ -198,10 +189,10 @@ func (s *space) readRule(table *savedTable, line string, chains []string) {
 	table.rules = append(table.rules, rule)
 }
 
-// input writes what the restoring program reads, and returns the place of each of its lines: the table, and the
-// index of the rule in it or -1.
+// place is the place of a line that a restoring program reads: the index of its table, and of the rule in it or -1.
 type place struct{ table, rule int }
 
+// input writes what the restoring program reads, and returns the places of its lines.
 func (r *saved) input() (text []byte, places []place) {
 	var out bytes.Buffer
 	add := func(line string, at place) {
@@ -291,11 +282,7 @@ func (r *saved) sweep() {
 
 // badLines returns the places of the lines that an error names.
 func badLines(err error, places []place) (bad []place) {
-	var failed *command.Error
-	if !errors.As(err, &failed) {
-		return nil
-	}
-	for _, found := range atLine.FindAllStringSubmatch(failed.Stderr, 1000) {
+	for _, found := range atLine.FindAllStringSubmatch(stderrOf(err), 1000) {
 		n, _ := strconv.Atoi(found[1])
 		if n >= 1 && n <= len(places) && !slices.Contains(bad, places[n-1]) {
 			bad = append(bad, places[n-1])
@@ -323,6 +310,15 @@ func reasonOf(err error) string {
 		}
 	}
 	return failed.Err.Error()
+}
+
+// stderrOf returns what a failed program printed.
+func stderrOf(err error) string {
+	var failed *command.Error
+	if errors.As(err, &failed) {
+		return failed.Stderr
+	}
+	return ""
 }
 
 // run runs a program in the namespace. It gets nothing of this process's environment but a path.

@@ -75,7 +75,10 @@ ip neigh add 172.24.4.1 lladdr ` + worldMAC + ` dev qg-22222222-bb nud reachable
 ip neigh add 10.1.0.5 lladdr ` + vmMAC + ` dev qr-11111111-aa nud stale
 ip neigh add 10.1.0.6 lladdr ` + vmMAC + ` dev qr-11111111-aa nud permanent
 `)
+	need(t, "ipset", "nft", "conntrack")
+	l.command("create banned hash:net family inet hashsize 1024 maxelem 65536\nadd banned 6.6.6.0/24\nadd banned 6.6.7.7\ncreate ports bitmap:port range 0-1024 timeout 300\nadd ports 22\n", "ipset", "restore")
 	l.command(neutron, "iptables-nft-restore")
+	l.command(firewall, "nft", "-f", "-")
 	l.command(neutron6, "ip6tables-nft-restore")
 	return l
 }
@@ -96,6 +99,7 @@ const neutron = `*filter
 -A neutron-filter-top -j neutron-l3-agent-local
 -A neutron-l3-agent-FORWARD -j neutron-l3-agent-scope
 -A neutron-l3-agent-FORWARD -d 9.9.9.9/32 -m comment --comment "a rule of \"the\" firewall" -j DROP
+-A neutron-l3-agent-FORWARD -m set --match-set banned dst -j REJECT --reject-with icmp-port-unreachable
 -A neutron-l3-agent-INPUT -m mark --mark 0x1/0xffff -j ACCEPT
 -A neutron-l3-agent-INPUT -p tcp -m tcp --dport 9697 -j DROP
 -A neutron-l3-agent-scope -o qr-11111111-aa -p tcp -m mark ! --mark 0x4000000/0xffff0000 -m comment --comment "no scope" -m multiport --dports 1,2,3:5 -j DROP
@@ -136,6 +140,33 @@ COMMIT
 -A PREROUTING -i qg-+ -j MARK --set-xmark 0x2/0xffff
 -A POSTROUTING -p tcp -m tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu
 COMMIT
+`
+
+// firewall is a table of nft with what kube-proxy and firewalld use.
+const firewall = `table inet firewall {
+	set bad {
+		type ipv4_addr
+		flags interval
+		elements = { 7.7.0.0/16, 7.8.0.1 }
+	}
+	map ports {
+		type inet_service : verdict
+		elements = { 23 : drop, 24 : jump more }
+	}
+	counter met {
+	}
+	chain more {
+		counter accept comment "with a { brace"
+	}
+	chain forward {
+		type filter hook forward priority filter + 10; policy accept;
+		ct state established,related accept
+		ip daddr @bad counter drop
+		udp dport vmap @ports
+		ip daddr . udp dport vmap { 1.2.3.4 . 80 : accept, 1.2.3.5 . 81 : drop }
+		meta l4proto udp udp dport { 90, 91, 100-110 } counter name "met" reject with icmpx admin-prohibited
+	}
+}
 `
 
 const neutron6 = `*filter
@@ -218,6 +249,8 @@ func complete(t *testing.T, list []*report.Namespace) {
 
 func TestRouterIsRestoredAndForwardsAsTheOriginal(t *testing.T) {
 	original := router(t)
+	original.send("qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.4.4", 2001, 53, 64))
+	original.send("qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.4.5", "172.24.4.20", 2002, 53, 64))
 	wd := newWorkdir(t)
 	original.record(wd)
 	list, client := restored(t, wd)
@@ -225,21 +258,28 @@ func TestRouterIsRestoredAndForwardsAsTheOriginal(t *testing.T) {
 		t.Fatalf("%d namespaces", len(list))
 	}
 	complete(t, list)
-	for name, c := range map[string]struct {
-		device string
-		frame  []byte
-		step   string // a rule that it has to meet
+	for _, c := range []struct {
+		name, device string
+		frame        []byte
+		step         string // a rule that it has to meet
 	}{
-		"SNAT":         {"qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1001, 53, 64), "-A neutron-l3-agent-snat -o qg-22222222-bb -j SNAT --to-source 172.24.4.10"},
-		"floating IP":  {"qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.8.8", "172.24.4.20", 1002, 22, 64), "-A neutron-l3-agent-PREROUTING -d 172.24.4.20/32 -j DNAT --to-destination 10.1.0.5"},
-		"dropped":      {"qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "9.9.9.9", 1003, 53, 64), `-A neutron-l3-agent-FORWARD -d 9.9.9.9/32 -m comment --comment "a rule of \"the\" firewall" -j DROP`},
-		"TTL 1":        {"qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1004, 53, 1), ""},
-		"no route":     {"qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "10.66.1.1", 1005, 53, 64), ""},
-		"to itself":    {"qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "10.1.0.1", 1006, 53, 64), "-A INPUT -j neutron-l3-agent-INPUT"},
-		"not for it":   {"qr-11111111-aa", udp(t, vmMAC, worldMAC, "10.1.0.6", "8.8.8.8", 1007, 53, 64), ""},
-		"no neighbour": {"qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.8.8", "10.1.0.99", 1008, 53, 64), ""},
+		{"SNAT", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1001, 53, 64), "-A neutron-l3-agent-snat -o qg-22222222-bb -j SNAT --to-source 172.24.4.10"},
+		{"floating IP", "qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.8.8", "172.24.4.20", 1002, 22, 64), "-A neutron-l3-agent-PREROUTING -d 172.24.4.20/32 -j DNAT --to-destination 10.1.0.5"},
+		{"dropped", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "9.9.9.9", 1003, 53, 64), `-A neutron-l3-agent-FORWARD -d 9.9.9.9/32 -m comment --comment "a rule of \"the\" firewall" -j DROP`},
+		{"TTL 1", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1004, 53, 1), ""},
+		{"no route", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "10.66.1.1", 1005, 53, 64), ""},
+		{"to itself", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "10.1.0.1", 1006, 53, 64), "-A INPUT -j neutron-l3-agent-INPUT"},
+		{"not for it", "qr-11111111-aa", udp(t, vmMAC, worldMAC, "10.1.0.6", "8.8.8.8", 1007, 53, 64), ""},
+		{"reply to SNAT", "qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.4.4", "172.24.4.10", 53, 2001, 64), "ct state established,related accept"},
+		{"reply to DNAT", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.5", "8.8.4.5", 53, 2002, 64), "ct state established,related accept"},
+		{"set of ipset", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "6.6.6.6", 1010, 53, 64), "-A neutron-l3-agent-FORWARD -m set --match-set banned dst -j REJECT --reject-with icmp-port-unreachable"},
+		{"set of nft", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "7.7.7.7", 1011, 53, 64), "ip daddr @bad counter drop"},
+		{"map of nft", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1012, 23, 64), "udp dport vmap @ports"},
+		{"nft rejects", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1013, 91, 64), `udp dport { 90-91, 100-110 } counter name "met" reject with icmpx admin-prohibited`},
+		// Last, since the kernel asks for the neighbour again and again.
+		{"no neighbour", "qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.8.8", "10.1.0.99", 1008, 53, 64), ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			want := original.send(c.device, c.frame)
 			for range 2 {
 				got, err := client.Pass(t.Context(), linux.Question{Namespace: original.name, Frame: linux.Frame{Device: c.device, Bytes: c.frame}})

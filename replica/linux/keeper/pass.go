@@ -111,7 +111,9 @@ func (s *space) send(ctx context.Context, frame linux.Frame) (*linux.Passage, er
 		}
 		return nil, fmt.Errorf("putting a frame into %s: %w", frame.Device, err)
 	}
+	s.mark = 0
 	s.collect(ctx, p, noise(frame.Bytes))
+	s.explain(p, d, frame.Bytes)
 	return p, nil
 }
 
@@ -159,6 +161,7 @@ func (s *space) addEvent(p *linux.Passage, message netlink.Message) {
 		return
 	}
 	t, ok := s.readTrace(message)
+	s.mark = max(s.mark, t.mark)
 	switch {
 	case !ok:
 	case t.step.Table != ownTable && t.kind == unix.NFT_TRACETYPE_POLICY:

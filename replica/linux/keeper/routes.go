@@ -34,12 +34,12 @@ func isKernels(r iproute.Route) bool {
 // a gateway comes before the routes through it.
 func (s *space) toRestore() []iproute.Route {
 	routes := slices.DeleteFunc(slices.Clone(s.recorded.Routes), isKernels)
-	slices.SortStableFunc(routes, func(a, b iproute.Route) int { return cmp.Compare(depth(a), depth(b)) })
+	slices.SortStableFunc(routes, func(a, b iproute.Route) int { return cmp.Compare(throughGateway(a), throughGateway(b)) })
 	return routes
 }
 
-// depth is 0 for a route to what is on the wire, 1 for one through a gateway.
-func depth(r iproute.Route) int {
+// throughGateway is 0 for a route to what is on the wire, 1 for one through a gateway.
+func throughGateway(r iproute.Route) int {
 	if r.Via.IsValid() || len(r.NextHops) > 0 {
 		return 1
 	}

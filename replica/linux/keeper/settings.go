@@ -29,7 +29,7 @@ func (s *space) quieten() {
 		_ = writeSetting("net."+family+".neigh.default.proxy_delay", "0")
 	}
 	// A question must not depend on how many there were before it.
-	for name, value := range map[string]string{"net.ipv4.icmp_ratelimit": "0", "net.ipv4.icmp_msgs_per_sec": "1000000", "net.ipv4.icmp_msgs_burst": "1000000", "net.ipv6.icmp.ratelimit": "0"} {
+	for name, value := range map[string]string{"net.ipv4.icmp_ratemask": "0", "net.ipv4.icmp_msgs_per_sec": "1000000", "net.ipv4.icmp_msgs_burst": "1000000", "net.ipv6.icmp.ratelimit": "0"} {
 		_ = writeSetting(name, value)
 	}
 }

@@ -31,6 +31,7 @@ type space struct {
 	events   int // the socket of what netfilter reports: see events.go
 	rules    *ruleTexts
 	flows    *connections
+	mark     uint32         // of the frame that passes now
 	tables   map[string]int // numbers of tables that have names
 }
 
