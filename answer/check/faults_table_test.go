@@ -77,7 +77,7 @@ func routingFaults() []fault {
 		{name: "a floating IP of IPv6 is for a port that was deleted", rule: "nat-without-port", says: "names port gone6", beside: true,
 			plant: `nb --id=@n create NAT type=dnat_and_snat external_ip="\"2001:db8:4::27\"" logical_ip="\"fd00:20::5\"" external_mac="\"fa:16:3e:ff:00:27\"" logical_port=gone6 -- add Logical_Router {router main} nat @n`,
 			undo:  `nb remove Logical_Router {router main} nat {nb NAT logical_port=gone6 _uuid}`},
-		{name: "a router translates addresses without a gateway", rule: "nat-without-gateway", says: "router lone (", beside: true,
+		{name: "a router translates addresses without a gateway", rule: "nat-without-gateway", says: "router lone (",
 			plant: `nb lr-nat-add {router lone} snat 172.24.4.98 192.168.30.0/24`, undo: `nb lr-nat-del {router lone}`},
 		{name: "the gateway of a router is removed", rule: "nat-without-gateway", says: "router main (",
 			plant: `nb clear Logical_Router_Port {lrp main-public} gateway_chassis`,
@@ -252,7 +252,7 @@ func nodeFaults() []fault {
 			undo: `vsctl@compute1 del-controller br-ex`},
 		{name: "the manager of a database does not answer", rule: "controller-not-connected", says: "compute2: the OVSDB manager tcp:192.0.2.1:6640 is not connected", beside: true,
 			plant: `vsctl@compute2 set-manager tcp:192.0.2.1:6640`, undo: `vsctl@compute2 del-manager`},
-		{name: "a bridge loses its flows", rule: "bridge-without-flows", says: "compute1: bridge br-ex has no flows", outputs: true,
+		{name: "a bridge loses its flows", rule: "bridge-without-flows", says: "compute1: bridge br-ex has no flows", dumps: true,
 			plant: `ofctl@compute1 del-flows br-ex`, undo: `ofctl@compute1 add-flow br-ex actions=NORMAL`},
 		{name: "a new bridge waits for its controller", rule: "bridge-without-flows", says: "gateway: bridge br-new has no flows", beside: true,
 			plant: `vsctl@gateway add-br br-new -- set Bridge br-new datapath_type=system fail_mode=secure -- add-port br-new new0 -- set Interface new0 type=internal`, undo: `vsctl@gateway del-br br-new`},
@@ -360,23 +360,25 @@ func versionFaults() []fault {
 // flowFaults are faults of the flows of nodes.
 func flowFaults() []fault {
 	return []fault{
-		{name: "a person adds a flow", rule: "flows-of-no-row", says: "compute1: 1 flow of the integration bridge", sync: "none", quiet: true, outputs: true, causes: []string{"drift"},
+		{name: "a person adds a flow", rule: "flows-of-no-row", says: "compute1: 1 flow of the integration bridge", sync: "none", quiet: true, dumps: true, causes: []string{"drift"},
 			plant: `ofctl@compute1 add-flow br-int cookie=0xdeadbeef,table=9,priority=60000,udp,tp_dst=9999,actions=drop`, undo: `ofctl@compute1 del-flows br-int cookie=0xdeadbeef/-1`},
 		{name: "a script adds flows", rule: "flows-of-no-row", says: "gateway: 2 flows of the integration bridge", beside: true,
 			plant: `ofctl@gateway add-flow br-int cookie=0x1234567,table=0,priority=60000,dl_type=0x88b5,actions=drop
 				ofctl@gateway add-flow br-int cookie=0x1234567,table=9,priority=60000,ipv6,actions=resubmit(,10)`,
 			undo: `ofctl@gateway del-flows br-int cookie=0x1234567/-1`},
-		{name: "a person deletes the flow to an instance", rule: "drift", says: "compute1: br-int lacks", outputs: true,
+		{name: "a person deletes the flow to an instance", rule: "drift", says: "compute1: br-int lacks", dumps: true,
 			plant: `ofctl@compute1 del-flows br-int table=65,reg15={sb Port_Binding logical_port={port vm1} tunnel_key},metadata={sb Datapath_Binding external_ids:name2=blue tunnel_key}`,
 			undo: `vsctl@compute1 set Bridge br-int other_config:datapath-id=00000000000000a1
 				awaitflow@compute1 br-int table=65,reg15={sb Port_Binding logical_port={port vm1} tunnel_key},metadata={sb Datapath_Binding external_ids:name2=blue tunnel_key} output`},
-		{name: "a person adds a flow that drops packets", rule: "drift", says: "gateway: br-int has, and should not have,", beside: true,
-			plant: `ofctl@gateway add-flow br-int table=9,priority=60000,udp,tp_dst=9999,actions=drop`, undo: `ofctl@gateway --strict del-flows br-int table=9,priority=60000,udp,tp_dst=9999`},
-		{name: "a security group has a rule twice", rule: "rule-twice", says: "2 rules have one match at one priority", outputs: true,
+		{name: "a person changes the flow to a physical network", rule: "drift", says: "gateway: br-int has altered 1 flow of port {provnet public}", beside: true,
+			plant: `ofctl@gateway mod-flows br-int table=65,reg15={sb Port_Binding logical_port={provnet public} tunnel_key},metadata={sb Datapath_Binding external_ids:name2=public tunnel_key},actions=drop`,
+			undo: `vsctl@gateway set Bridge br-int other_config:datapath-id=00000000000000a2
+				awaitflow@gateway br-int table=65,reg15={sb Port_Binding logical_port={provnet public} tunnel_key},metadata={sb Datapath_Binding external_ids:name2=public tunnel_key} output`},
+		{name: "a security group has a rule twice", rule: "rule-twice", says: "2 rules have one match at one priority", dumps: true,
 			plant: `nb acl-add {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234" allow-related -- --id=@a create ACL direction=to-lport priority=1234 match="\"outport == @{pg web} && udp.dst == 1234\"" action=drop -- add Port_Group {pg web} acls @a`,
 			undo: `nb acl-del {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234"
 				nb acl-del {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234"`},
-		{name: "a rule of a security group multiplies out", rule: "rule-multiplies-out", says: "became 1200 flows: 40 nw_src x 30 tp_dst", outputs: true, sync: "none",
+		{name: "a rule of a security group multiplies out", rule: "rule-multiplies-out", says: "became 1200 flows: 40 nw_src x 30 tp_dst", beside: true, causes: []string{"drift"},
 			plant: `multiply@gateway br-int {nb ACL name=snmp _uuid}`, undo: `ofctl@gateway del-flows br-int table=44,tcp,nw_src=10.66.0.0/16`},
 		{name: "flows make a loop", rule: "recursion-too-deep", says: "packets of bridge br-ex went through more than 64 resubmits", logs: true,
 			plant: `ofctl@compute1 add-flow br-ex priority=9,dl_type=0x88b5,actions=resubmit(,0)

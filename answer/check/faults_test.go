@@ -32,9 +32,9 @@ type fault struct {
 	// sync is how far the daemons follow: "hv" (by default) until all nodes have, "sb" until
 	// ovn-northd has, "none" where they do not.
 	sync string
-	// outputs has the outputs of commands on the nodes recorded too, and logs what the daemons have logged
-	// since the fault was planted.
-	outputs, logs bool
+	// outputs has the outputs of commands on the nodes recorded too, dumps also their flows, of which drift
+	// is then computed, and logs what the daemons have logged since the fault was planted.
+	outputs, dumps, logs bool
 	// causes names the rules that find what follows from the fault.
 	causes []string
 	// beside plants the fault in one round with the one before it, which it does not touch, or which it is
@@ -64,6 +64,7 @@ func plantFaults(t *testing.T, root string) {
 	ovs.Need(t, "ovn-controller", "ovn-northd", "ovn-nbctl", "ovs-vswitchd", "ovsdb-tool", "ovs-ofctl", "unshare", "xz")
 	for name, faults := range map[string][]fault{"openstack": openstackFaults(), "kubernetes-ic": kubernetesFaults()} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // some rounds only wait
 			err := sets.Live(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Root: root, Name: name}, func(s *sets.Set, folder string) error {
 				l := &live{t: t, set: s, folder: folder, drifts: root == ""}
 				l.breakAll(faults)
@@ -82,7 +83,7 @@ func healthy() []string { return []string{"balancer-without-backends", "drift"} 
 
 // breakAll checks the set, breaks one thing after the other, and checks that all is mended.
 func (l *live) breakAll(faults []fault) {
-	folder := l.collect(true, false)
+	folder := l.collect(recording{dumps: true})
 	before := l.check(folder)
 	for _, f := range before {
 		if !slices.Contains(healthy(), f.Rule) {
@@ -98,7 +99,7 @@ func (l *live) breakAll(faults []fault) {
 	}
 	l.settle("hv")
 	// After so many changes, some ovn-controllers really lack flows, so that drift is left out.
-	after, before := withoutDrift(l.check(l.collect(true, false))), withoutDrift(before)
+	after, before := withoutDrift(l.check(l.collect(recording{dumps: true}))), withoutDrift(before)
 	for _, f := range after {
 		if !l.known[key(f)] {
 			l.t.Errorf("all is mended, and yet: %s", check.Line(f))
@@ -128,11 +129,13 @@ func (l *live) round(faults []fault) {
 	}
 	start := time.Now()
 	l.noteLogs()
-	var outputs, logs, quiet bool
+	var what recording
+	var quiet bool
 	var causes []string
 	for _, f := range faults {
 		l.run(f.plant)
-		outputs, logs, quiet, causes = outputs || f.outputs, logs || f.logs, quiet || f.quiet || f.later != "", append(causes, f.causes...)
+		what = recording{what.outputs || f.outputs, what.dumps || f.dumps, what.logs || f.logs}
+		quiet, causes = quiet || f.quiet || f.later != "", append(causes, f.causes...)
 	}
 	if quiet {
 		l.waitQuiet()
@@ -143,7 +146,7 @@ func (l *live) round(faults []fault) {
 	if len(faults) > 0 {
 		l.settle(faults[0].sync)
 	}
-	found := slices.DeleteFunc(l.check(l.collect(outputs, logs)), func(one rule.Finding) bool {
+	found := slices.DeleteFunc(l.check(l.collect(what)), func(one rule.Finding) bool {
 		return l.known[key(one)] || slices.Contains(causes, one.Rule)
 	})
 	for _, f := range slices.Backward(faults) {

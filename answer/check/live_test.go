@@ -188,9 +188,12 @@ func (l *live) check(folder string) []rule.Finding {
 	return report.Findings
 }
 
-// collect records all nodes in a folder: with outputs also what commands print that rules read, and with
-// logs what the daemons have logged since the round began.
-func (l *live) collect(outputs, logs bool) (folder string) {
+// recording says what is recorded of nodes beside their databases: what commands print that rules read, the
+// dumps as well, and what the daemons have logged since the round began.
+type recording struct{ outputs, dumps, logs bool }
+
+// collect records all nodes in a folder.
+func (l *live) collect(what recording) (folder string) {
 	l.t.Helper()
 	folder = l.t.TempDir()
 	for _, node := range l.set.Nodes {
@@ -199,10 +202,13 @@ func (l *live) collect(outputs, logs bool) (folder string) {
 			l.t.Fatal(err)
 		}
 		l.recordDatabases(wd, node)
-		if outputs {
+		if what.outputs || what.dumps {
 			l.recordOutputs(wd, node)
 		}
-		if logs {
+		if what.dumps {
+			l.recordDumps(wd, node)
+		}
+		if what.logs {
 			l.recordLogs(wd, node)
 		}
 		manifest := workdir.Manifest{Format: workdir.FormatVersion, Collections: []workdir.Collection{{Kind: workdir.OVS, Host: node, Recorded: time.Now()}}}
@@ -246,13 +252,24 @@ func (l *live) recordOutputs(wd *workdir.Dir, node string) {
 	for _, name := range []string{"bfd/show", "dpif/show", "dpctl/show", "coverage/show", "upcall/show", "memory/show"} {
 		l.write(wd.Recorded(strings.ReplaceAll(name, "/", ".")), l.tool([]string{"appctl@" + node, name}))
 	}
-	for bridge := range strings.FieldsSeq(l.tool([]string{"vsctl@" + node, "list-br"})) {
-		for dump, name := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups", workdir.Meters: "dump-meters"} {
-			l.write(wd.DumpFile(bridge, dump), l.tool([]string{"ofctl@" + node, name, bridge}))
-		}
+	for _, bridge := range l.bridges(node) {
 		l.write(wd.BridgeRecorded(bridge, workdir.RecordedFDB), l.tool([]string{"appctl@" + node, "fdb/show", bridge}))
 		l.write(wd.BridgeRecorded(bridge, workdir.RecordedFDBStats), l.tool([]string{"appctl@" + node, "fdb/stats-show", bridge}))
 	}
+}
+
+// recordDumps writes the dumps of the bridges of a node.
+func (l *live) recordDumps(wd *workdir.Dir, node string) {
+	l.t.Helper()
+	for _, bridge := range l.bridges(node) {
+		for dump, name := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups", workdir.Meters: "dump-meters"} {
+			l.write(wd.DumpFile(bridge, dump), l.tool([]string{"ofctl@" + node, name, bridge}))
+		}
+	}
+}
+
+func (l *live) bridges(node string) []string {
+	return strings.Fields(l.tool([]string{"vsctl@" + node, "list-br"}))
 }
 
 // logsOf returns the paths of the logs of a node's daemons by the programs that write them. Those of the

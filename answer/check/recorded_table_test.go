@@ -74,11 +74,11 @@ func machineFaults() []recordedFault {
 	return []recordedFault{
 		of(0, "unit-not-running", "compute1: the unit ovs-vswitchd has failed", change{file: units,
 			old: `^  ovs-vswitchd\.service .*$`, text: "● ovs-vswitchd.service                 loaded failed failed  Open vSwitch Forwarding Unit"}),
-		of(1, "certificate-expires", "compute2: the certificate etc/ovn/cert_host had expired 50 h before", certificate("etc/ovn/cert_host", "compute2", past)),
+		of(1, "certificate-expires", "the certificate etc/ovn/cert_host had expired 50 h before", certificate("etc/ovn/cert_host", "compute2", past)),
 		of(2, "unit-not-running", "gateway: ovn-northd is not running on this node",
 			change{file: files, text: "ovn-central.service                  enabled         enabled\novn-northd.service                   static          -\novn-ovsdb-server-nb.service          static          -\novn-ovsdb-server-sb.service          static          -\n"},
 			change{file: files, old: `^ovn-ovsdb-server-nb\.service .*$`, text: "ovn-ovsdb-server-nb.service          enabled         enabled"}),
-		of(0, "certificate-expires", "compute1: the certificate etc/neutron/ovn.pem expires 9 days after", certificate("etc/neutron/ovn.pem", "neutron", soon)),
+		of(0, "certificate-expires", "the certificate etc/neutron/ovn.pem expires 9 days after", certificate("etc/neutron/ovn.pem", "neutron", soon)),
 		of(0, "daemon-memory", "compute1: ovn-controller uses 6.5 GiB of memory", change{file: "host/cgroup.memory", text: "sys/fs/cgroup/system.slice/ovn-controller.service/memory.current 6979321856"}),
 		of(1, "data-lost", "a part of the source could not be read: sos_commands/openvswitch/ovs-ofctl_dump-flows_br-int", change{file: "manifest.json",
 			old: `"files": null`, text: `"files": [], "lost": ["sos_commands/openvswitch/ovs-ofctl_dump-flows_br-int: 3 lines longer than 16 MiB: not read"]`}),
