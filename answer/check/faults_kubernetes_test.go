@@ -114,7 +114,7 @@ func kubernetesFaults() []fault {
 			plant: `multiply@worker2 br-int {nb@worker2 ACL priority=30000 _uuid}`, undo: `ofctl@worker2 del-flows br-int table=44,tcp,nw_src=10.66.0.0/16`},
 		{name: "a node does not make the tunnel over IPv6 to a new one", rule: "tunnel-missing", says: "worker1: there is no tunnel to chassis fresh (geneve fd00:18::96)", sync: "none",
 			plant: `vsctl@worker1 set Open_vSwitch . external_ids:ovn-remote="\"unix:/nonexistent/sb.sock\""
-				sleep 0.5
+				awaitlog@worker1 ovn-controller "unix:/nonexistent/sb.sock: connection attempt failed"
 				sb@worker1 chassis-add fresh geneve fd00:18::96`,
 			undo: `sb@worker1 chassis-del fresh
 				vsctl@worker1 set Open_vSwitch . external_ids:ovn-remote="\"unix:{folder}/nodes/worker1/ovn/ovnsb_db.sock\""`},

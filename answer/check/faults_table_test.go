@@ -277,7 +277,7 @@ func nodeFaults() []fault {
 				vsctl@gateway remove Bridge br-eth0 other_config mac-table-size`},
 		{name: "a node loses its chassis", rule: "chassis-missing", says: "compute2", sync: "sb",
 			plant: `vsctl@compute2 set Open_vSwitch . external_ids:ovn-remote="\"unix:/nonexistent/sb.sock\""
-				sleep 1
+				awaitlog@compute2 ovn-controller "unix:/nonexistent/sb.sock: connection attempt failed"
 				sb chassis-del {sb Chassis hostname=compute2 name}`,
 			undo: `vsctl@compute2 set Open_vSwitch . external_ids:ovn-remote="\"unix:{folder}/central/ovn/ovnsb_db.sock\""
 				sb wait-until Chassis 4c4c4544-0000-4000-8000-000000000012 hostname=compute2
@@ -298,10 +298,10 @@ func strangers(node, port string, n int) string {
 // would mend some.
 func lostFaults() []fault {
 	const cut, joined = `vsctl@compute2 set Open_vSwitch . external_ids:ovn-remote="\"unix:/nonexistent/sb.sock\""
-		sleep 0.5
+		awaitlog@compute2 ovn-controller "unix:/nonexistent/sb.sock: connection attempt failed"
 		`, `
 		vsctl@compute2 set Open_vSwitch . external_ids:ovn-remote="\"unix:{folder}/central/ovn/ovnsb_db.sock\""
-		sleep 0.5`
+		awaitlog@compute2 ovn-controller "ovnsb_db.sock: connected"`
 	return []fault{
 		{name: "an instance runs on a node that can't claim it", rule: "port-not-claimed", says: "compute2: port vm11 ({port vm11}) has interface tapcut here, and no chassis has claimed it", sync: "none",
 			plant: cut + `vsctl@compute2 add-port br-int tapcut -- set Interface tapcut external_ids:iface-id={port vm11}
@@ -335,7 +335,7 @@ func versionFaults() []fault {
 			plant: `northd pause
 				vsctl@compute1 set Open_vSwitch . external_ids:ovn-match-northd-version=true
 				sb set SB_Global . options:northd_internal_version=99.09.0-20.99.0-99.9
-				sleep 1`,
+				awaitlog@compute1 ovn-controller "mismatch with northd version"`,
 			undo: `vsctl@compute1 remove Open_vSwitch . external_ids ovn-match-northd-version
 				northd resume`},
 		{name: "a node waits for ovn-northd in upgrades", rule: "match-northd-version", says: "compute1: external_ids:ovn-match-northd-version is set", beside: true},
@@ -344,13 +344,13 @@ func versionFaults() []fault {
 		{name: "two kinds of threads of DPDK have one processor", rule: "dpdk-cores", says: "gateway: pmd-cpu-mask and dpdk-lcore-mask have the same processors: 2", beside: true,
 			plant: `vsctl@gateway set Open_vSwitch . other_config:dpdk-init=try other_config:pmd-cpu-mask=0x0c other_config:dpdk-lcore-mask=0x5`,
 			undo:  `vsctl@gateway remove Open_vSwitch . other_config dpdk-init -- remove Open_vSwitch . other_config pmd-cpu-mask -- remove Open_vSwitch . other_config dpdk-lcore-mask`},
-		{name: "the southbound database refuses what a node writes", rule: "database-permission-denied", says: "permits client (null) no such change of table Chassis", sync: "none", logs: true,
+		{name: "the southbound database refuses what a node writes", rule: "database-permission-denied", says: "permits a client without a certificate no such change of table Chassis", sync: "none", logs: true,
 			plant: `sb set-connection role=ovn-controller punix:{folder}/role.sock
 				sbserver ovsdb-server/add-remote db:OVN_Southbound,SB_Global,connections
 				vsctl@compute1 set Open_vSwitch . external_ids:ovn-remote="\"unix:{folder}/role.sock\""
-				sleep 0.5
+				awaitlog@compute1 ovn-controller "role.sock: connected"
 				vsctl@compute1 set Open_vSwitch . external_ids:ovn-cms-options=refused
-				sleep 1`,
+				awaitlog@compute1 ovn-controller "permission error"`,
 			undo: `vsctl@compute1 set Open_vSwitch . external_ids:ovn-remote="\"unix:{folder}/central/ovn/ovnsb_db.sock\"" -- remove Open_vSwitch . external_ids ovn-cms-options
 				sbserver ovsdb-server/remove-remote db:OVN_Southbound,SB_Global,connections
 				sb del-connection`},
@@ -360,9 +360,9 @@ func versionFaults() []fault {
 // flowFaults are faults of the flows of nodes.
 func flowFaults() []fault {
 	return []fault{
-		{name: "a person adds a flow", rule: "flows-of-no-row", says: "compute1: 1 flow of the integration bridge", sync: "none", quiet: true, dumps: true, causes: []string{"drift"},
+		{name: "a person adds a flow", rule: "flows-of-no-row", says: "compute1: the integration bridge has 1 flow with a cookie that no row", sync: "none", quiet: true, dumps: true, causes: []string{"drift"},
 			plant: `ofctl@compute1 add-flow br-int cookie=0xdeadbeef,table=9,priority=60000,udp,tp_dst=9999,actions=drop`, undo: `ofctl@compute1 del-flows br-int cookie=0xdeadbeef/-1`},
-		{name: "a script adds flows", rule: "flows-of-no-row", says: "gateway: 2 flows of the integration bridge", beside: true,
+		{name: "a script adds flows", rule: "flows-of-no-row", says: "gateway: the integration bridge has 2 flows with a cookie", beside: true,
 			plant: `ofctl@gateway add-flow br-int cookie=0x1234567,table=0,priority=60000,dl_type=0x88b5,actions=drop
 				ofctl@gateway add-flow br-int cookie=0x1234567,table=9,priority=60000,ipv6,actions=resubmit(,10)`,
 			undo: `ofctl@gateway del-flows br-int cookie=0x1234567/-1`},
@@ -382,18 +382,19 @@ func flowFaults() []fault {
 			plant: `multiply@gateway br-int {nb ACL name=snmp _uuid}`, undo: `ofctl@gateway del-flows br-int table=44,tcp,nw_src=10.66.0.0/16`},
 		{name: "flows make a loop", rule: "recursion-too-deep", says: "packets of bridge br-ex went through more than 64 resubmits", logs: true,
 			plant: `ofctl@compute1 add-flow br-ex priority=9,dl_type=0x88b5,actions=resubmit(,0)
-				` + strangers("compute1", "eth1", 1) + `sleep 0.2`,
+				` + strangers("compute1", "eth1", 1) + `awaitlog@compute1 ovs-vswitchd "over max translation depth"`,
 			undo: `ofctl@compute1 del-flows br-ex dl_type=0x88b5`},
 		{name: "flows copy a packet again and again", rule: "resubmit-limit", says: "packets of bridge br-ex needed more than 4096 resubmits", beside: true,
 			plant: `ofctl@gateway add-flow br-ex table=0,priority=9,dl_type=0x88b5,actions=resubmit(,1)` + strings.Repeat(",resubmit(,1)", 70) + `
 				ofctl@gateway add-flow br-ex table=1,actions=resubmit(,2)` + strings.Repeat(",resubmit(,2)", 70) + `
-				` + strangers("gateway", "eth1", 1) + `sleep 0.2`,
+				` + strangers("gateway", "eth1", 1) + `awaitlog@gateway ovs-vswitchd "resubmit actions on bridge"`,
 			undo: `ofctl@gateway del-flows br-ex dl_type=0x88b5
 				ofctl@gateway del-flows br-ex table=1`},
 		{name: "a table of flows is full", rule: "flow-refused", says: "OFPFMFC_TABLE_FULL", logs: true,
 			plant: `vsctl@compute1 -- --id=@t create Flow_Table flow_limit=10 overflow_policy=refuse -- set Bridge br-int flow_tables:0=@t
 				nb lsp-add {net grey} late -- lsp-set-addresses late "02:00:00:00:09:03 192.168.40.93"
-				vsctl@compute1 add-port br-int taplate -- set Interface taplate external_ids:iface-id=late`,
+				vsctl@compute1 add-port br-int taplate -- set Interface taplate external_ids:iface-id=late
+				awaitlog@compute1 ovn-controller "OpenFlow error"`,
 			undo: `vsctl@compute1 clear Bridge br-int flow_tables -- del-port br-int taplate
 				nb lsp-del late`},
 	}

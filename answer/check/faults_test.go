@@ -20,8 +20,9 @@ type fault struct {
 	name string
 	// plant and undo are commands, one on each line: a tool and its arguments. The tools are nb
 	// and sb (ovn-nbctl and ovn-sbctl), northd, and vsctl, ofctl and appctl with @NODE; of a set with
-	// databases for each node, nb, sb and northd have @NODE too. Double quotes join words. In {braces} is
-	// what the lab calls something: see live.expand.
+	// databases for each node, nb, sb and northd have @NODE too; sbserver is ovs-appctl for the server of the
+	// southbound database. awaitflow, awaitlog and multiply are functions of live. Double quotes join words.
+	// In {braces} is what the lab calls something: see live.expand.
 	plant, undo string
 	rule        string // has to find it
 	says        string // a part of the sentence

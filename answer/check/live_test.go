@@ -45,13 +45,15 @@ func (l *live) run(commands string) {
 // tool runs a tool on a node or a database, and returns what it printed.
 func (l *live) tool(words []string) string {
 	l.t.Helper()
-	if _, node, ok := strings.Cut(words[0], "awaitflow@"); ok {
+	tool, node, _ := strings.Cut(words[0], "@")
+	switch tool {
+	case "awaitflow":
 		return l.awaitFlow(node, words[1], words[2], words[3])
-	}
-	if _, node, ok := strings.Cut(words[0], "multiply@"); ok {
+	case "awaitlog":
+		return l.awaitLog(node, words[1], words[2])
+	case "multiply":
 		return l.multiply(node, words[1], words[2])
 	}
-	tool, node, _ := strings.Cut(words[0], "@")
 	home, central := l.homes(node)
 	argv := map[string][]string{
 		"nb": {"ovn-nbctl", "--db=unix:" + filepath.Join(central, "ovnnb_db.sock")}, "sb": {"ovn-sbctl", "--db=unix:" + filepath.Join(central, "ovnsb_db.sock")},
@@ -82,6 +84,24 @@ func (l *live) awaitFlow(node, bridge, match, text string) (flows string) {
 		flows = l.tool([]string{"ofctl@" + node, "dump-flows", bridge, match})
 	}
 	return flows
+}
+
+// awaitLog returns when a program of a node has logged a text since the round began.
+func (l *live) awaitLog(node, program, text string) string {
+	l.t.Helper()
+	path := l.logsOf(node)[program]
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if strings.Contains(string(content[l.logged[path]:]), text) {
+			return text
+		}
+		if time.Now().After(end) {
+			l.t.Fatalf("%s of %s has not logged %q:\n%s", program, node, text, content[l.logged[path]:])
+		}
+	}
 }
 
 // multiply adds the flows of an ACL to a bridge that ovn-controller writes where it makes no conjunction:
