@@ -106,6 +106,7 @@ node_switch() {
 node_finish() {
     agent_flows
     dvr_flows
+    trusted_flows | sed "s/^/cookie=$COOKIE,/" | add_flows br-int OpenFlow13
     settle_namespaces
 }
 
