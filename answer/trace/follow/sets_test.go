@@ -142,6 +142,7 @@ func comparePredictions(t *testing.T, s *sets.Set, hosts []*host.Host) (undeterm
 			continue
 		}
 		prediction.watch(s)
+		prediction.enter(s, p)
 		real, err := prediction.about(s, p)
 		if err != nil {
 			t.Errorf("packet %d (%s): %v\n%s", p.ID, p.Shows, err, prediction.ends)
@@ -176,6 +177,7 @@ type prediction struct {
 	causes   []string // why it is undetermined
 	ends     string   // all ends, to read
 	repeated bool     // it is about the packet as it is sent again
+	source   string   // the source address of a packet whose source port a router may choose at random, "" for none
 }
 
 // ask follows a packet, after those that changed the connections before it.
@@ -367,7 +369,7 @@ func (p prediction) differs(real *sets.Packet) string {
 		return err.Error()
 	}
 	switch {
-	case !within(own, p.outputs), !real.Choice && !within(p.outputs, all), real.Choice && len(p.outputs) > 0 && !slices.ContainsFunc(p.outputs, func(o string) bool { return slices.Contains(all, o) }):
+	case !within(p.anyPort(own), p.anyPort(p.outputs)), !real.Choice && !within(p.anyPort(p.outputs), p.anyPort(all)), real.Choice && len(p.outputs) > 0 && !slices.ContainsFunc(p.outputs, func(o string) bool { return slices.Contains(all, o) }):
 		return fmt.Sprintf("  came out:  %s\n  predicted: %s\n", strings.Join(all, "\n             "), strings.Join(p.outputs, "\n             "))
 	case !real.Choice && (!within(realTunnels(real, true), p.tunnels) || !within(p.tunnels, realTunnels(real, false))):
 		return fmt.Sprintf("  tunnels:   %q\n  predicted: %q\n", realTunnels(real, false), p.tunnels)
