@@ -45,6 +45,7 @@ func (r *filesReader) assemble() error {
 			return err
 		}
 		node.LimitBridges()
+		node.LimitNamespaces()
 		slices.SortStableFunc(node.All, func(a, b recording.Output) int { return cmp.Compare(b.OpenFlow, a.OpenFlow) })
 		r.renameBridges(node)
 	}

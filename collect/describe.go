@@ -20,6 +20,8 @@ type Description struct {
 	Databases  []DatabaseDescription `json:"databases"`
 	OVN        OVN                   `json:"ovn"`
 	Recorded   []string              `json:"recorded"`
+	// Namespaces are the named network namespaces of which outputs were recorded.
+	Namespaces []NamespaceDescription `json:"namespaces,omitempty"`
 	// HostOutputs are the outputs and texts about the machine and the programs of OVN.
 	HostOutputs []string         `json:"host_outputs,omitempty"`
 	Logs        []LogDescription `json:"logs,omitempty"`
@@ -35,6 +37,12 @@ type Description struct {
 type BridgeDescription struct {
 	Name  string                             `json:"name"`
 	Dumps map[workdir.Dump][]DumpDescription `json:"dumps"`
+}
+
+// NamespaceDescription lists the recorded outputs of a named network namespace.
+type NamespaceDescription struct {
+	Name     string   `json:"name"`
+	Recorded []string `json:"recorded"`
 }
 
 // LogDescription counts the logs of a program, present and rotated.
@@ -80,7 +88,11 @@ func (p *Plan) Describe() Description {
 		description.Databases = append(description.Databases, DatabaseDescription{Kind: db.Kind, Name: db.Info.Name, Form: string(db.Info.Form), Schema: db.Info.Version,
 			Size: db.Size, Gzip: db.Info.Gzip, Records: db.Info.Records, Damaged: db.Info.Damaged, Origin: origin(db.Origin, db.Source), Used: db.Used, Remarks: db.Remarks})
 	}
+	description.Namespaces = describeNamespaces(p.Recorded)
 	for _, output := range p.Recorded {
+		if output.Namespace != "" {
+			continue
+		}
 		name := string(output.Command)
 		if output.Bridge != "" {
 			name = output.Bridge + "/" + name
@@ -95,6 +107,21 @@ func (p *Plan) Describe() Description {
 	description.Logs = describeLogs(p.HostLogs)
 	description.Can, description.Cannot = p.answers()
 	return description
+}
+
+// describeNamespaces lists the outputs of each namespace; those of one follow each other.
+func describeNamespaces(outputs []recording.Output) (list []NamespaceDescription) {
+	for _, output := range outputs {
+		if output.Namespace == "" {
+			continue
+		}
+		if len(list) == 0 || list[len(list)-1].Name != output.Namespace {
+			list = append(list, NamespaceDescription{Name: output.Namespace})
+		}
+		last := &list[len(list)-1]
+		last.Recorded = append(last.Recorded, output.Command.File())
+	}
+	return list
 }
 
 func describeLogs(logs []recording.Log) (list []LogDescription) {

@@ -41,7 +41,7 @@ type identity struct {
 	command  recording.Name // of a dump or recorded output
 	openflow openflow.Version
 	node     string
-	bridge   string       // or table, as the file's name spells it; "" if it is not known
+	bridge   string       // or table, device or network namespace, as the file's name spells it; "" if it is not known
 	version  string       // of the must-gather
 	bare     bool         // the source leaves out the dump's header
 	member   *raft.Status // nil for another kind
@@ -50,7 +50,15 @@ type identity struct {
 }
 
 // isAside reports whether a source can do without the file.
-func (id identity) isAside() bool { return id.kind == logFile || id.kind == hostText }
+func (id identity) isAside() bool {
+	return id.kind == logFile || id.kind == hostText || id.kind == recordedFile && scopeOf(id.command) == recording.OfNamespace
+}
+
+// scopeOf returns the scope of a recorded command.
+func scopeOf(name recording.Name) recording.Scope {
+	command, _ := recording.Find(name)
+	return command.Scope
+}
 
 var (
 	// mustGatherName matches the names that must-gathers give flow dumps: NODE, an

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -65,6 +66,9 @@ func judge(ctx context.Context, named Named, references bool) (*Plan, error) {
 		err = plan.judgeRecorded(outputs)
 	}
 	if err == nil {
+		err = plan.judgeNamespaces(outputs)
+	}
+	if err == nil {
 		err = plan.judgeHost(outputs)
 	}
 	if err := cmp.Or(beside.Wait(), err); err != nil {
@@ -104,6 +108,25 @@ func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) e
 				continue
 			}
 			if err := p.record(&p.Recorded, outputs[recording.Subject{Command: command.Name, Bridge: bridge}]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// judgeNamespaces takes the outputs of each named network namespace.
+func (p *Plan) judgeNamespaces(outputs map[recording.Subject][]recording.Output) error {
+	namespaces := map[string]bool{}
+	for subject := range outputs {
+		if subject.Namespace != "" {
+			namespaces[subject.Namespace] = true
+		}
+	}
+	commands := recording.OfNamespaces()
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		for _, command := range commands {
+			if err := p.record(&p.Recorded, outputs[recording.Subject{Command: command.Name, Namespace: namespace}]); err != nil {
 				return err
 			}
 		}
@@ -157,11 +180,11 @@ func (p *Plan) record(list *[]recording.Output, outputs []recording.Output) erro
 // refusal matches what a tool prints that is missing, or that a daemon refuses or does not answer.
 var refusal = regexp.MustCompile(`(?m)server returned an error|^\S*ov[sn]-appctl: cannot |command not found|No such file or directory$`)
 
-// isRefused reports whether an output about the machine is the message of a tool that got no answer.
+// isRefused reports whether an output about the machine or a network namespace is the message of a tool that got no answer.
 // Answers that are longer than any such message are not read.
 func isRefused(output recording.Output) (bool, error) {
 	const longest = 1024
-	if output.Size > longest || !isOfHost(output) {
+	if output.Size > longest || !isOfHost(output) && output.Namespace == "" {
 		return false, nil
 	}
 	text, err := os.ReadFile(output.Spooled)

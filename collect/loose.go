@@ -337,6 +337,12 @@ func (l *looseReader) take(id identity, file archive.File, origin string) {
 	if known && command.Scope == recording.OfDevice {
 		output.Device = id.bridge
 	}
+	if known && command.Scope == recording.OfNamespace {
+		output.Namespace = id.bridge
+		if plain, ok := workdir.DecodeName(id.bridge); ok {
+			output.Namespace = plain
+		}
+	}
 	if !known || command.Scope == recording.OfBridge {
 		output.Bridge = id.bridge // in the notation of a workdir's file names
 		if plain, ok := workdir.DecodeName(id.bridge); ok {

@@ -51,6 +51,7 @@ func (seen Inspection) Print(p *show.Page) {
 		n.printDumps(p)
 		printList(p, "Recorded: ", ", ", n.Recorded)
 		printList(p, "Of the machine: ", ", ", n.HostOutputs)
+		printList(p, "Network namespaces:\n  - ", "\n  - ", n.namespaces())
 		printList(p, "Logs: ", ", ", n.logs())
 		printUnused(p, n.Unused)
 		printList(p, "A replica can answer:\n  - ", "\n  - ", n.Can)
@@ -61,6 +62,14 @@ func (seen Inspection) Print(p *show.Page) {
 	printUnused(p, seen.Unused)
 	p.WarnEach("", seen.Remarks)
 	p.WarnEach("could not be read: ", seen.Lost)
+}
+
+// namespaces returns the named network namespaces with their outputs.
+func (n Description) namespaces() (list []string) {
+	for _, namespace := range n.Namespaces {
+		list = append(list, namespace.Name+": "+strings.Join(namespace.Recorded, ", "))
+	}
+	return list
 }
 
 // logs returns the programs that have logs, and how many if there is more than one.

@@ -330,12 +330,15 @@ func (w *writer) recorded(output recording.Output, out *workdir.Collection) erro
 	if output.Bridge != "" {
 		path = w.staging.BridgeRecorded(output.Bridge, string(output.Command))
 	}
+	if output.Namespace != "" {
+		path = w.staging.NamespaceRecorded(output.Namespace, output.Command.File())
+	}
 	return w.output(output, path, out)
 }
 
 // output moves an output to its path.
 func (w *writer) output(output recording.Output, path string, out *workdir.Collection) error {
-	file := workdir.File{Origin: output.Origin, Bridge: output.Bridge, OpenFlow: output.OpenFlow.String(), Recorded: output.Ran}
+	file := workdir.File{Origin: output.Origin, Bridge: output.Bridge, Namespace: output.Namespace, OpenFlow: output.OpenFlow.String(), Recorded: output.Ran}
 	if output.Truncated {
 		file.Remarks = []string{"cut by sos: only its end was collected"}
 	}

@@ -75,6 +75,9 @@ func Stop(ctx context.Context, wd *workdir.Dir, rts ...runtime.Runtime) error {
 	if err := leaveShared(wd); err != nil {
 		return err
 	}
+	if err := stopNamespaces(ctx, wd); err != nil {
+		return err
+	}
 	for _, rt := range rts {
 		if err := stopIn(ctx, wd, rt); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
+	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/restore/tables"
@@ -38,6 +39,7 @@ type starter struct {
 	hostTools []string               // tools that the runtime lacks; their wrappers run the tools of this host
 	compared  chan struct{}          // closed once the report has the versions
 	progress  *progress
+	keeper    *keeper.Started // of the network namespaces, until the start is complete; nil without
 }
 
 // findData determines the databases to serve.
@@ -108,7 +110,9 @@ func (s *starter) start(ctx context.Context) error {
 	if err := workdir.WriteUnsynced(s.wd.ReplicaFile(), newState(s.rt, nil)); err != nil {
 		return err
 	}
+	defer s.closeNamespaces()
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { s.startNamespaces(ctx); return nil })
 	if s.serves(workdir.OVS) {
 		s.facts = tables.ReadFacts(ctx, s.wd) // while the daemons start
 		group.Go(func() error {
@@ -124,7 +128,10 @@ func (s *starter) start(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return s.finish()
+	if err := s.finish(); err != nil {
+		return err
+	}
+	return s.keepNamespaces()
 }
 
 // startOVN starts the servers of the OVN databases, in the background.

@@ -70,6 +70,10 @@ func ReadStatus(ctx context.Context, wd *workdir.Dir, state State, rt runtime.Ru
 			s.Flows = countFlows(ctx, wd, rt)
 		}
 	}
+	if status, ok := namespacesStatus(wd); ok {
+		s.Ready = s.Ready && status.Answers
+		s.Daemons = append(s.Daemons, status)
+	}
 	for _, status := range s.Flows {
 		s.Ready = s.Ready && status.Problem == ""
 	}

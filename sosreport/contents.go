@@ -102,6 +102,7 @@ func (c *contents) index(ctx context.Context, report *Report) error {
 	report.Bridges = c.bridges(byFile)
 	report.LimitBridges()
 	c.indexOutputs(ctx, report, byFile)
+	report.LimitNamespaces()
 	c.indexDatabases(report)
 	c.indexLogs(report)
 	c.indexHost(report)

@@ -153,13 +153,16 @@ var machineOutputs = sync.OnceValue(func() map[string]bool {
 })
 
 // isAside reports whether a name below a report's top is that of a file about the machine: a log, an
-// output, or a file from which a text is made.
+// output, also of a network namespace, or a file from which a text is made.
 func isAside(rel string) bool {
 	_, isLog := recording.LogOf(rel)
 	return isLog || isMachineOutput(rel) || recording.MayHaveHostText(rel)
 }
 
 func isMachineOutput(rel string) bool {
+	if isNamespaceOutput(rel) {
+		return true
+	}
 	if strings.HasPrefix(path.Base(rel), "ethtool_-") {
 		command, _, found := strings.Cut(path.Base(rel)[len("ethtool_-"):], "_")
 		rel = path.Dir(rel) + "/ethtool_-" + command

@@ -41,6 +41,9 @@ func patterns() []pattern {
 	}
 	var list []pattern
 	for _, command := range append(table, recording.Commands()...) {
+		if command.Scope == recording.OfNamespace {
+			continue // indexNamespaces finds them
+		}
 		for _, line := range command.SosLines() {
 			pattern := pattern{command.Name, command.Scope, line.Line, line.OpenFlow, "sos_commands/" + line.Plugin, line.File, command.Host}
 			if command.Scope != recording.OfNode && line.File == "" {
@@ -77,6 +80,8 @@ type argument struct {
 	table  string
 	device string
 	file   string
+
+	namespace string
 }
 
 // indexOutputs adds the output of every pattern to the report. The manifest maps a
@@ -118,6 +123,7 @@ func (c *contents) indexOutputs(ctx context.Context, report *Report, byFile map[
 		}
 	}
 	c.indexTargets(report, byFile)
+	c.indexNamespaces(report, byFile)
 	if len(ambiguous) > 0 {
 		report.Remarks = append(report.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and it is not known which file belongs to which bridge: their OpenFlow dumps are not taken", phrase.FirstNames(ambiguous)))
 	}
@@ -135,7 +141,7 @@ func (c *contents) addOutput(report *Report, p pattern, of argument, rel string,
 		return
 	}
 	report.All = append(report.All, recording.Output{
-		File: file, Command: p.name, Bridge: of.bridge, Table: of.table, Device: of.device, OpenFlow: p.openflow,
+		File: file, Command: p.name, Bridge: of.bridge, Table: of.table, Device: of.device, Namespace: of.namespace, OpenFlow: p.openflow,
 		Origin: real, Truncated: isTailed(real) || byFile[rel].truncated, Ran: byFile[rel].began,
 	})
 }

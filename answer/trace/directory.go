@@ -35,6 +35,17 @@ func (d directory) nameOf(port string) string {
 	return port
 }
 
+// neighbour returns the MAC address with which a port of a node answers for an address, "" if the address
+// is not its own.
+func (d directory) neighbour(node, port string, address netip.Addr) string {
+	for _, holder := range d.WithIP(address) {
+		if holder.Node == node && cmp.Or(holder.Parent, holder.LogicalPort) == port {
+			return holder.MAC
+		}
+	}
+	return ""
+}
+
 // place returns a port of a bridge as answers name it; without a port, the bridge.
 func (d directory) place(node, bridge string, port *host.Port) answer.Location {
 	place := answer.Location{Node: node, Bridge: bridge}

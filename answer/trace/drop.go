@@ -39,6 +39,8 @@ func (d *drops) describe(hop *follow.Hop, branch follow.Branch) (answer.Drop, er
 	place := d.session.names.place
 	found := answer.Drop{Location: place(hop.Node, hop.Bridge, hop.Port), Reason: string(rules.Explicit)}
 	switch {
+	case branch.Loss != "":
+		return explainLoss(found, branch), nil
 	case branch.TooLargeFor != "":
 		found.Reason, found.Rule = string(rules.MTU), branch.Why
 		found.Location = answer.Location{Node: hop.Node, Port: branch.TooLargeFor}
@@ -55,6 +57,25 @@ func (d *drops) describe(hop *follow.Hop, branch follow.Branch) (answer.Drop, er
 	err := d.session.nodes[hop.Node].explain(&found, hop, branch)
 	d.explainFirstTable(&found, hop, branch)
 	return found, err
+}
+
+// explainLoss adds why a kernel lost a packet.
+func explainLoss(found answer.Drop, branch follow.Branch) answer.Drop {
+	if branch.Stage != nil {
+		found.Stage = describeRule(*branch.Stage)
+	}
+	reason, known := map[follow.Loss]rules.Reason{follow.Unrouted: rules.NoRoute, follow.Expired: rules.TTL, follow.TooLarge: rules.MTU,
+		follow.NotTaken: rules.NotForDevice, follow.NoAddress: rules.Unresolved}[branch.Loss]
+	switch {
+	case known:
+		found.Reason, found.Rule = string(reason), branch.Why
+	case branch.Loss == follow.ByRule && branch.Stage != nil:
+		found.Reason = string(rules.NetfilterReason(branch.Stage.Chain))
+		found.Rule = cmp.Or(found.Rule, branch.Stage.Flow, "the policy of chain "+branch.Stage.Chain)
+	default:
+		found.Rule = branch.Why
+	}
+	return found
 }
 
 // explainFirstTable turns a drop in the first table of the integration bridge into one by a

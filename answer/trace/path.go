@@ -251,6 +251,9 @@ func (p *path) addGenerated(hop *follow.Hop, branch follow.Branch, index int, ch
 	p.keepError(err)
 	dropped.Choice = choice
 	made := answer.Generated{Location: p.names.place(hop.Node, hop.Bridge, hop.Port), Packet: branch.Packet.Input(), Why: why, Flooded: by.copied && !isMulticast(hop.Packet.Get("dl_dst"))}
+	if branch.Loss != "" {
+		made.By = "the kernel"
+	}
 	unanswered, next := p.names.unanswered(hop, branch)
 	if next.IsValid() {
 		made.To, made.Why = p.networkAsked(hop, by.registers, next), why+" "+next.String()
@@ -363,6 +366,8 @@ func viaText(branch follow.Branch) string {
 		return "network " + strings.Join(branch.Networks, ", ")
 	case follow.Repeated:
 		return "repetition"
+	case follow.Internal:
+		return branch.Why
 	}
 	return ""
 }

@@ -123,7 +123,7 @@ func (s *Session) loadNames(ctx context.Context, deployments []*ovn.Deployment) 
 	}
 	s.names.routerPort = s.routerPort
 	options := s.options.Options
-	options.Chassis = s.chassisOf
+	options.Chassis, options.Neighbour = s.chassisOf, s.names.neighbour
 	s.tracer = follow.New(hosts, options)
 	return nil
 }

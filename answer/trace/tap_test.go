@@ -72,7 +72,7 @@ func claim(t *testing.T, s *ovs.Switch, port, packet string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := frame.Bytes(p)
+	raw, err := frame.Frame{Packet: p}.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func taken(t *testing.T, packets ...string) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw, err := frame.Bytes(p)
+		raw, err := frame.Frame{Packet: p}.Bytes()
 		if err != nil {
 			t.Fatal(err)
 		}

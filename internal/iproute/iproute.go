@@ -1,5 +1,5 @@
-// Package iproute reads the output of ip(8) of iproute2: the network devices of a node, and
-// the routes of its kernel. Parsers skip lines that they do not know.
+// Package iproute reads the output of ip(8) of iproute2: the network devices of a node, and the routes, rules
+// and neighbours of its kernel. Parsers skip lines that they do not know.
 package iproute
 
 import (
@@ -12,14 +12,32 @@ import (
 
 // Link is a network device, as "ip address" and "ip link" print it.
 type Link struct {
+	Index     int
 	Name      string
 	MTU       int
 	Addresses []netip.Addr // none in the output of "ip link"
+
+	Kind     string    // "veth", "bridge", "vlan", "vrf", "bond" ...; "" without -d
+	MAC      string    // "" for a device without one
+	Up       bool      // it is set up
+	Carrier  bool      // its wire is, too
+	Master   string    // the bridge, bond or VRF whose port it is
+	Peer     string    // what follows the @: the device below, the other end of a veth pair, "if7" in another namespace
+	VLAN     int       // of a VLAN device, 0 without -d
+	Table    string    // of a VRF, "" without -d
+	Assigned []Address // Addresses with their networks
+}
+
+// Address is an address of a device.
+type Address struct {
+	Network netip.Prefix // the address, with the length of its network's prefix
+	Peer    netip.Addr   // the other end of a point-to-point device, or the zero Addr
+	Scope   string       // "global", "link", "host" ...
 }
 
 var (
 	// link matches "2: eth0.5@eth0: <BROADCAST,UP> mtu 1500 qdisc mq state UP".
-	link    = regexp.MustCompile(`^\d+: ([^\s@]+?)(?:@\S+)?: <\S*> (?:.* )?mtu (\d+)\b`)
+	link    = regexp.MustCompile(`^(\d+): ([^\s@]+?)(?:@(\S+))?: <(\S*)> (?:.* )?mtu (\d+)\b`)
 	address = regexp.MustCompile(`^inet6? ([0-9a-fA-F.:]+)`)
 )
 
@@ -29,76 +47,66 @@ func Links(text string) []Link {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if found := link.FindStringSubmatch(line); found != nil {
-			list = append(list, Link{Name: found[1], MTU: number(found[2])})
+			list = append(list, linkOf(found, strings.Fields(line)))
 			continue
 		}
-		if found := address.FindStringSubmatch(line); found != nil && len(list) > 0 {
-			if addr, err := netip.ParseAddr(found[1]); err == nil {
-				last := &list[len(list)-1]
-				last.Addresses = append(last.Addresses, addr)
-			}
+		if len(list) > 0 {
+			list[len(list)-1].read(line)
 		}
 	}
 	return list
 }
 
-// Route is a unicast route of the main table.
-type Route struct {
-	To     netip.Prefix
-	Device string
-	MTU    int // of the route itself, 0 if it has none
+// linkOf returns a device by what link found in its first line, and the words of that.
+func linkOf(found, words []string) Link {
+	flags := strings.Split(found[4], ",")
+	return Link{Index: number(found[1]), Name: found[2], Peer: strings.TrimSuffix(found[3], ":"), MTU: number(found[5]), Master: wordAfter(words, "master"),
+		Up: slices.Contains(flags, "UP"), Carrier: slices.Contains(flags, "LOWER_UP")}
 }
 
-// Routes reads "ip route show table all", or the output for one table or family. The first
-// of several routes to a prefix is the one that the kernel takes. A route with several next
-// hops has the device of the first one.
-func Routes(text string) []Route {
-	var list []Route
-	var several *Route // the route whose next hops follow
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) > 0 && words[0] == "nexthop" {
-			if device := wordAfter(words, "dev"); several != nil && device != "" {
-				several.Device = device
-				list = append(list, *several)
-				several = nil
-			}
-			continue
+// read adds what a further line says about the device.
+func (l *Link) read(line string) {
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return
+	}
+	if strings.HasPrefix(words[0], "link/") {
+		if len(words) > 1 && strings.Count(words[1], ":") == 5 {
+			l.MAC = words[1]
 		}
-		several = nil
-		route, ok := routeOf(words)
-		switch {
-		case ok && route.Device != "":
-			list = append(list, route)
-		case ok:
-			several = &route
+		if len(words) > 2 {
+			words = words[2:] // -d goes on in this line
 		}
 	}
-	return list
+	if found := address.FindStringSubmatch(line); found != nil {
+		l.readAddress(found[1], words)
+		return
+	}
+	switch words[0] {
+	case "veth", "bridge", "bond", "dummy", "vxlan", "geneve", "tun", "macvlan", "ipvlan", "openvswitch", "gre", "wireguard", "ifb":
+		l.Kind = words[0]
+	case "vlan":
+		l.Kind, l.VLAN = "vlan", number(wordAfter(words, "id"))
+	case "vrf":
+		l.Kind, l.Table = "vrf", wordAfter(words, "table")
+	}
 }
 
-func routeOf(words []string) (route Route, ok bool) {
-	if len(words) == 0 || !slices.Contains([]string{"", "main"}, wordAfter(words, "table")) {
-		return route, false
+// readAddress adds the address of a line. "inet 10.9.0.1 peer 10.9.0.2/32" has the prefix's length at the peer.
+func (l *Link) readAddress(text string, words []string) {
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return
 	}
-	route.Device = wordAfter(words, "dev")
-	route.MTU = number(wordAfter(words, "mtu"))
-	if wordAfter(words, "mtu") == "lock" { // path MTU discovery does not lower it
-		route.MTU = number(wordAfter(words, "lock"))
+	l.Addresses = append(l.Addresses, addr)
+	assigned := Address{Network: netip.PrefixFrom(addr, addr.BitLen()), Scope: wordAfter(words, "scope")}
+	if network, err := netip.ParsePrefix(words[1]); err == nil {
+		assigned.Network = network
 	}
-	if words[0] == "default" {
-		route.To = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-		if strings.Contains(wordAfter(words, "via"), ":") || wordAfter(words, "pref") != "" { // only IPv6 routes have a preference
-			route.To = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-		}
-		return route, true
+	if peer, err := netip.ParsePrefix(wordAfter(words, "peer")); err == nil && peer.Addr().BitLen() == addr.BitLen() {
+		assigned.Network, assigned.Peer = netip.PrefixFrom(addr, peer.Bits()), peer.Addr()
 	}
-	to, err := netip.ParsePrefix(words[0])
-	if addr, notAddress := netip.ParseAddr(words[0]); err != nil && notAddress == nil {
-		to, err = netip.PrefixFrom(addr, addr.BitLen()), nil
-	}
-	route.To = to
-	return route, err == nil
+	l.Assigned = append(l.Assigned, assigned)
 }
 
 // number returns 0 for a text that is not a number.
@@ -113,18 +121,4 @@ func wordAfter(words []string, word string) string {
 		return words[i+1]
 	}
 	return ""
-}
-
-// Rule is a rule of the routing policy database (ip-rule(8)).
-type Rule struct {
-	Priority int
-	Text     string // what follows the priority, as ip prints it
-}
-
-// Neighbour is an entry of the neighbour table (ip-neighbour(8)).
-type Neighbour struct {
-	Address netip.Addr
-	Device  string
-	MAC     string // "" for one that did not answer
-	State   string // "REACHABLE", "STALE", "PERMANENT", "FAILED" ...
 }

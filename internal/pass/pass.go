@@ -53,9 +53,13 @@ const LearnIgnored = "suppressing side effects, so learn action ignored"
 // there only with the action IN_PORT.
 const OutputSkipped = "skipping output to input port"
 
-// Stage is a lookup in a flow table, with the actions of the flow that matched.
+// Stage is a lookup in a flow table, with the actions of the flow that matched; or a rule of netfilter that a
+// packet met in a network namespace.
 type Stage struct {
-	Bridge   string
+	Bridge string // or the namespace
+	// Chain is the table and chain of netfilter ("nat PREROUTING"), "" for a flow table. Flow is the rule
+	// then, "" for the chain's policy, and Lines has what it decided.
+	Chain    string
 	Table    int
 	Flow     string // the match of the flow, "" for a flow that matches all packets
 	Priority int

@@ -12,7 +12,7 @@ import (
 )
 
 // Name identifies a recorded command: the subcommand without options, with dots for slashes. It
-// is also the name of the output's file in recorded/.
+// is also the name of the output's file in recorded/, but for File.
 type Name string
 
 // The commands whose output is restored, and the script of ovs-save, which is
@@ -37,11 +37,12 @@ type Scope int
 
 // The scopes.
 const (
-	OfNode     Scope = iota
-	OfBridge         // one bridge, whose name follows the command line
-	OfDatapath       // one datapath, whose name follows; the outputs of all datapaths make one file
-	OfTable          // one table of a database, whose name follows
-	OfDevice         // one device of the kernel, whose name follows
+	OfNode      Scope = iota
+	OfBridge          // one bridge, whose name follows the command line
+	OfDatapath        // one datapath, whose name follows; the outputs of all datapaths make one file
+	OfTable           // one table of a database, whose name follows
+	OfDevice          // one device of the kernel, whose name follows
+	OfNamespace       // one named network namespace, in which "ip netns exec" runs the command line
 )
 
 // Command is a command whose output is recorded on a node.
@@ -153,15 +154,16 @@ func Commands() []Command {
 		}
 		table = append(table, command)
 	}
-	return slices.Concat(table, switchCommands(), daemonCommands(), machineCommands())
+	return slices.Concat(table, switchCommands(), daemonCommands(), machineCommands(), networkCommands(), namespaceCommands())
 }
 
 // The sos plugins: openvswitch records nearly everything, ovn_central what the OVN databases hold,
-// networking what the kernel knows.
+// networking what the kernel knows, conntrack its connections.
 const (
 	openvswitch = "openvswitch"
 	ovnCentral  = "ovn_central"
 	networking  = "networking"
+	conntrack   = "conntrack"
 )
 
 // Find returns the command of that name.
@@ -234,19 +236,22 @@ var byName = sync.OnceValue(func() map[string]Command {
 })
 
 // ByFile returns the command whose output a file holds, judged by the file's path:
-// recorded/NAME, host/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and anywhere NAME or
-// BRIDGE.NAME, also with .txt, where NAME has a dot (stp.show, br0.stp.show). bridge is
-// the bridge's name as it is spelled in the path, "" if the path has none.
+// recorded/NAME, host/NAME, recorded/bridges/BRIDGE/NAME and the like as in a workdir, and anywhere NAME or
+// BRIDGE.NAME, also with .txt, where NAME has a dot (stp.show, br0.stp.show). bridge is the name of
+// the bridge, the device or the network namespace as it is spelled in the path, "" if the path has none.
 func ByFile(file string) (command Command, bridge string, ok bool) {
 	base, folder := path.Base(file), path.Dir(file)
 	plain := strings.TrimSuffix(base, ".txt")
+	if command, ok = byName()[inNamespace+base]; ok && path.Base(path.Dir(folder)) == "namespaces" {
+		return command, path.Base(folder), true
+	}
 	if command, ok = byName()[base]; ok {
 		switch {
 		case command.Scope == OfBridge && path.Base(path.Dir(folder)) == "bridges":
 			return command, path.Base(folder), true
 		case command.Scope == OfDevice && path.Base(path.Dir(folder)) == "devices":
 			return command, path.Base(folder), true
-		case command.Scope != OfBridge && command.Scope != OfDevice && path.Base(folder) == folderOf(command):
+		case command.Scope != OfBridge && command.Scope != OfDevice && command.Scope != OfNamespace && path.Base(folder) == folderOf(command):
 			return command, "", true
 		}
 	}
@@ -254,7 +259,7 @@ func ByFile(file string) (command Command, bridge string, ok bool) {
 		command, ok = byName()[name]
 		prefix := strings.TrimSuffix(strings.TrimSuffix(plain, name), ".")
 		switch {
-		case !ok, command.Scope == OfDevice:
+		case !ok, command.Scope == OfDevice, command.Scope == OfNamespace:
 		case command.Scope == OfBridge && prefix != "":
 			return command, prefix, true
 		case command.Scope == OfBridge && name == plain && folder != ".":

@@ -106,15 +106,9 @@ func machineCommands() []Command {
 		of(workdir.HostRPMs, "rpm -qa", file("installed-rpms"), file("sos_commands/rpm/package-data")),
 		of(workdir.HostUnits, "systemctl list-units", run("systemd", "systemctl list-units --all"), run("systemd", "systemctl list-units")),
 		of(workdir.HostUnitFiles, "systemctl list-unit-files", run("systemd", "systemctl list-unit-files")),
-		of(workdir.HostSysctl, "sysctl -a", run("kernel", "sysctl -a")),
-		of(workdir.HostRules, "ip rule", run(networking, "ip -4 rule list"), run(networking, "ip rule list")),
-		of("ip.rule.6", "ip -6 rule", run(networking, "ip -6 rule list")),
-		of(workdir.HostNeighbours, "ip -s -s neigh show", run(networking, "ip -s -s neigh show"), run(networking, "ip neigh show")),
 		of(workdir.HostLinks, "ip -s link", run(networking, "ip -s -d link"), run(networking, "ip -s link")),
-		of(workdir.HostNftables, "nft list ruleset", run("firewall_tables", "nft -a list ruleset"), run("firewall_tables", "nft list ruleset")),
 	}
 	for _, tool := range []string{"iptables", "ip6tables"} {
-		table = append(table, of(Name(tool+"-save"), tool+"-save"))
 		for _, rules := range [][2]string{{"filter", "-vnxL"}, {"nat", "-t nat -nvL"}, {"mangle", "-t mangle -nvL"}} {
 			line := tool + " " + rules[1]
 			table = append(table, of(Name(tool+"."+rules[0]), line, run("firewall_tables", line), run(networking, line)))
@@ -128,6 +122,29 @@ func machineCommands() []Command {
 		table = append(table, command)
 	}
 	return table
+}
+
+// networkCommands returns the commands that tell what the kernel does with packets in the node's own network
+// namespace, in which the pods are that they are run in on a live node.
+func networkCommands() []Command {
+	of := func(name Name, line string, sos ...SosLine) Command {
+		return Command{Name: name, Host: true, Line: line, Sos: sos}
+	}
+	large := func(name Name, line string, sos ...SosLine) Command {
+		return Command{Name: name, Host: true, Large: true, Line: line, Sos: sos}
+	}
+	run := func(plugin, line string) SosLine { return SosLine{Plugin: plugin, Line: line} }
+	return []Command{
+		of(workdir.HostSysctl, "sysctl -a", run("kernel", "sysctl -a")),
+		of(workdir.HostRules, "ip rule", run(networking, "ip -4 rule list"), run(networking, "ip -4 rule"), run(networking, "ip rule list")),
+		of(workdir.NamespaceRules6, "ip -6 rule", run(networking, "ip -6 rule list"), run(networking, "ip -6 rule")),
+		of(workdir.HostNeighbours, "ip -s -s neigh show", run(networking, "ip -s -s neigh show"), run(networking, "ip neigh show")),
+		large(workdir.HostNftables, "nft list ruleset", run("firewall_tables", "nft -a list ruleset"), run("firewall_tables", "nft list ruleset"), run(networking, "nft list ruleset")),
+		large(workdir.NamespaceFilters, "iptables-save"),
+		large(workdir.NamespaceFilters6, "ip6tables-save"),
+		large(workdir.NamespaceSets, "ipset save"),
+		large(workdir.NamespaceConntrack, "conntrack -L -o extended", run(conntrack, "conntrack -L -o extended")),
+	}
 }
 
 // isOfSystem reports whether a command runs a tool of the operating system. A text that names such a

@@ -15,7 +15,7 @@ import (
 type Invocation struct {
 	Command  Command
 	OpenFlow openflow.Version // of -O; zero for none
-	Argument string           // the bridge, datapath or table, "" for none
+	Argument string           // the bridge, datapath, table or network namespace, "" for none
 }
 
 // ParseLine finds the recorded command that a command line runs, with or without its options.
@@ -24,6 +24,9 @@ func ParseLine(line string) (Invocation, bool) {
 	words := strings.Fields(line)
 	for i, word := range words {
 		if tool := toolOf(word); tool != "" {
+			if found, isOne, ok := parseNamespaced(append([]string{tool}, words[i+1:]...)); isOne {
+				return found, ok
+			}
 			run := readWords(append([]string{tool}, words[i+1:]...))
 			if found, ok := run.find(); ok {
 				return found, true
@@ -42,6 +45,9 @@ func ParseFileName(name string) (Invocation, bool) {
 	}
 	for _, ending := range []string{".txt", ".log", ".out"} {
 		name = strings.TrimSuffix(name, ending)
+	}
+	if command, namespace, number, ok := NamespaceOfFile(name); ok {
+		return Invocation{Command: command, Argument: namespace}, number == 0
 	}
 	for i := range name {
 		if i > 0 && name[i-1] != '_' && name[i-1] != '.' {
@@ -98,7 +104,7 @@ var dashed = sync.OnceValue(func() map[string]Command {
 // ownLines are the command lines of the recorded commands.
 var ownLines = sync.OnceValue(func() (list []ownLine) {
 	for _, command := range Commands() {
-		if !command.isOfSystem() {
+		if !command.isOfSystem() && command.Scope != OfNamespace {
 			list = append(list, ownLine{command, readWords(strings.Fields(command.Line))})
 		}
 	}
@@ -182,16 +188,14 @@ func readWords(words []string) run {
 	if len(r.words) > 0 && r.words[0] == "ovs-appctl" {
 		r.target = TargetOf(target)
 	}
-	if len(r.words) > 1 && r.words[0] == "ip" {
-		r.words = wholeAddress(r.words)
-	}
+	r.words = wholeAddress(r.words)
 	return r
 }
 
 // wholeAddress writes "ip a", "ip addr show" and the like in full, as the table of commands does. All
 // mean the same to ip(8).
 func wholeAddress(words []string) []string {
-	if !strings.HasPrefix("address", words[1]) {
+	if len(words) < 2 || words[0] != "ip" || !strings.HasPrefix("address", words[1]) {
 		return words
 	}
 	if len(words) == 3 && slices.Contains([]string{"show", "list", "ls"}, words[2]) {

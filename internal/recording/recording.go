@@ -20,14 +20,16 @@ import (
 // Output is what one command printed on the node.
 type Output struct {
 	archive.File
-	Command  Name
-	Bridge   string           // "" if the command does not concern one bridge
-	Table    string           // of a database, as the command line spells it; "" for other commands
-	Device   string           // of the kernel; "" if the command does not concern one
-	OpenFlow openflow.Version // zero for a command without -O
-	Origin   string           // its path in the source
-	Ran      time.Time        // when the command began; zero if that is not known
-	Bare     bool             // the source leaves out the dump's header
+	Command Name
+	Bridge  string // "" if the command does not concern one bridge
+	Table   string // of a database, as the command line spells it; "" for other commands
+	Device  string // of the kernel; "" if the command does not concern one
+	// Namespace is a named network namespace; "" if the command does not concern one.
+	Namespace string
+	OpenFlow  openflow.Version // zero for a command without -O
+	Origin    string           // its path in the source
+	Ran       time.Time        // when the command began; zero if that is not known
+	Bare      bool             // the source leaves out the dump's header
 	// Truncated reports that the source kept only the end of the output.
 	Truncated bool
 }
@@ -198,16 +200,20 @@ func (n *Recording) Outputs(command Name, bridge string) []Output {
 	return n.BySubject()[Subject{Command: command, Bridge: bridge}]
 }
 
-// Subject is a command and the bridge, the table or the device that it ran for, "" for none.
+// Subject is a command and the bridge, the table, the device or the network namespace that it ran for,
+// "" for none.
 type Subject struct {
-	Command Name
-	Bridge  string
-	Table   string
-	Device  string
+	Command   Name
+	Bridge    string
+	Table     string
+	Device    string
+	Namespace string
 }
 
 // Subject returns what the output is of.
-func (o Output) Subject() Subject { return Subject{o.Command, o.Bridge, o.Table, o.Device} }
+func (o Output) Subject() Subject {
+	return Subject{o.Command, o.Bridge, o.Table, o.Device, o.Namespace}
+}
 
 // BySubject returns all outputs by their subject, the best of each first.
 func (n *Recording) BySubject() map[Subject][]Output {

@@ -118,12 +118,14 @@ type Source struct {
 
 // File is one collected file.
 type File struct {
-	Path     string `json:"path"`   // in the workdir
-	Origin   string `json:"origin"` // inside the source
-	Size     int64  `json:"size"`
-	SHA256   string `json:"sha256"`
-	Bridge   string `json:"bridge,omitempty"`
-	OpenFlow string `json:"openflow,omitempty"` // the version of a dump, "OpenFlow15"
+	Path   string `json:"path"`   // in the workdir
+	Origin string `json:"origin"` // inside the source
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+	Bridge string `json:"bridge,omitempty"`
+	// Namespace is the named network namespace that the file is about.
+	Namespace string `json:"namespace,omitempty"`
+	OpenFlow  string `json:"openflow,omitempty"` // the version of a dump, "OpenFlow15"
 	// Recorded is when the command that printed or copied the file began; zero if that is not known.
 	Recorded time.Time `json:"recorded,omitzero"`
 	Remarks  []string  `json:"remarks,omitempty"`

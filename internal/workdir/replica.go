@@ -63,3 +63,11 @@ func (r *Replica) ReplicaFile() string { return filepath.Join(r.root, "replica.j
 
 // ReportFile returns the file that describes how faithful the replica is.
 func (r *Replica) ReportFile() string { return filepath.Join(r.root, "report.json") }
+
+// VarRunNamespaces returns the folder of the socket of the process that keeps the network namespaces.
+func (r *Replica) VarRunNamespaces() string { return filepath.Join(r.VarRuns(), "namespaces") }
+
+// NamespacesSocket returns the socket of the process that keeps the network namespaces.
+func (r *Replica) NamespacesSocket() string {
+	return filepath.Join(r.VarRunNamespaces(), "namespaces.sock")
+}

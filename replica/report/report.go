@@ -37,6 +37,10 @@ type Report struct {
 	Synthesised *workdir.Synthesis `json:"synthesised,omitempty"`
 	// Moments has the times of what was recorded one after the other, the earliest first.
 	Moments []workdir.Moment `json:"moments,omitempty"`
+	// Namespaces are the network namespaces of the node that were restored; none if none were recorded.
+	Namespaces []*Namespace `json:"namespaces,omitempty"`
+	// NamespacesProblem is why network namespaces that were recorded are not restored; "" if they are.
+	NamespacesProblem string `json:"namespaces_problem,omitempty"`
 	// Loaded counts the flows of ovs-vswitchd once all was restored; nil without an ovs-vswitchd.
 	Loaded *Loaded `json:"loaded,omitempty"`
 
@@ -95,8 +99,8 @@ type PortRow struct {
 	Replica string `json:"replica_datapath_port"`
 }
 
-// Complete reports whether everything that was collected was restored, ovn-trace can parse all
-// logical flows, and the southbound database belongs to the flows.
+// Complete reports whether everything that was collected of Open vSwitch and OVN was restored, ovn-trace can
+// parse all logical flows, and the southbound database belongs to the flows.
 func (r *Report) Complete() bool {
 	return r.Restored() && !r.LogicalFlows.Lossy() && !r.Origin.IsForeign()
 }
@@ -106,6 +110,8 @@ func (r *Report) Sentence() string {
 	switch {
 	case r.Strict():
 		return "All collected data is restored, and reads back the same."
+	case r.Complete() && !r.namespacesComplete():
+		return "All collected data of Open vSwitch and OVN is restored; what is not restored of the network namespaces is listed below."
 	case r.Complete() && r.Synthesised != nil:
 		return "The switch is synthesised from " + r.Synthesised.Origin() + "; what is assumed is listed below."
 	case r.Complete():
@@ -150,7 +156,7 @@ func (r *Report) Restored() bool {
 // placeholders or unknown state. A synthesised switch has nothing but assumptions of these.
 func (r *Report) Strict() bool {
 	inexact := func(result Result) bool { return result.Status == Approximated || result.Status == Unknown }
-	return r.Complete() && r.Synthesised == nil && len(r.Placeholders) == 0 && !slices.ContainsFunc(r.Steps, inexact)
+	return r.Complete() && r.namespacesComplete() && r.Synthesised == nil && len(r.Placeholders) == 0 && !slices.ContainsFunc(r.Steps, inexact)
 }
 
 // Bridge returns the part of the report on a bridge and adds it if missing.

@@ -27,6 +27,7 @@ func (r *Report) PrintSummary(p *show.Page, file string) {
 		}
 	}
 	p.WarnEach("", r.Remarks)
+	r.summarizeNamespaces(p)
 	p.WarnIfAny(r.Origin.Sentence())
 	p.WarnIfAny(r.TraceWarning("the OVN SB database"))
 	r.warnLosses(p, "")
@@ -68,6 +69,7 @@ func (r *Report) Print(p *show.Page) {
 	}
 	r.printSteps(p)
 	r.printLogicalFlows(p)
+	r.printNamespaces(p)
 	printItems(p, "Rejected: these entries are not in the replica", r.Rejected, r.Total(func(c *Counts) int { return c.Rejected }))
 	printItems(p, "Placeholders: flows refer to these entries, which were not collected", r.Placeholders, len(r.Placeholders))
 	printItems(p, "Rewritten in syntax that ovs-ofctl accepts", r.Rewritten, r.Total(func(c *Counts) int { return c.Rewritten }))

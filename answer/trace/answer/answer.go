@@ -57,10 +57,10 @@ func (a *Answer) IsIncomplete() bool {
 	return a.Verdict == Undetermined || a.Trust.InDoubt() || a.Return != nil && a.Return.IsIncomplete()
 }
 
-// Location is a port of a bridge.
+// Location is a port of a bridge, or a device of a network namespace.
 type Location struct {
 	Node        string `json:"node"`
-	Bridge      string `json:"bridge,omitempty"`
+	Bridge      string `json:"bridge,omitempty"` // or the namespace
 	Port        string `json:"port,omitempty"`
 	LogicalPort string `json:"logical_port,omitempty"`
 	// Endpoint is the name by which users know the logical port.
@@ -79,8 +79,9 @@ type Outcome struct {
 	Wire bool `json:"wire,omitempty"`
 }
 
-// Generated is a packet that OVN would send itself.
+// Generated is a packet that OVN, or the kernel of a node, would send itself.
 type Generated struct {
+	By       string `json:"by,omitempty"` // "the kernel"; "" for OVN
 	Location        // of the packet that OVN makes it for
 	To       string `json:"to,omitempty"` // the logical network that a request for a MAC address goes to
 	// Flooded reports that OVN makes the packet for a copy, which a bridge sent to every port because it had not
@@ -101,9 +102,12 @@ type Drop struct {
 	Choice  string  `json:"choice,omitempty"`
 }
 
-// Stage is one flow that a packet matched.
+// Stage is one flow that a packet matched, or a rule of netfilter that it met in a network namespace.
 type Stage struct {
-	Table int `json:"table"` // of OpenFlow
+	// Chain is the table and chain of netfilter ("nat PREROUTING") of a rule, which is Flow, or of the end of
+	// the chain; "" for a flow. Actions is what it decided.
+	Chain string `json:"chain,omitempty"`
+	Table int    `json:"table"` // of OpenFlow
 	// OnBridge is the bridge of the flow, if a patch port led there from the hop's bridge.
 	OnBridge string `json:"on_bridge,omitempty"`
 	Name     string `json:"stage,omitempty"`    // of OVN's pipeline, or of the table in neutron's agent

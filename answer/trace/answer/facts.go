@@ -45,6 +45,8 @@ func (d *Drop) where() string {
 	switch {
 	case d.Stage == (Stage{Rule: d.Rule}):
 		return "dropped on " + d.Location.String()
+	case d.Chain != "":
+		words = append(words, "chain "+d.Chain)
 	case d.Name != "":
 		words = append(words, "stage "+d.Name)
 	default:
@@ -99,7 +101,7 @@ func (a *Answer) arrival() string {
 	case len(other) > 0:
 		return "comes out at " + count(other, "port")
 	case len(a.Generated) > 0:
-		return "answered by OVN on " + a.Generated[0].Node + ": " + a.Generated[0].Why
+		return "answered by " + a.Generated[0].by() + " on " + a.Generated[0].Node + ": " + a.Generated[0].Why
 	}
 	return "comes out of no port"
 }
@@ -129,7 +131,10 @@ func (l Location) String() string {
 	return fmt.Sprintf("%s (%s)", name, location)
 }
 
-// where describes where OVN sends a packet.
+// by names what sends the packet.
+func (g Generated) by() string { return cmp.Or(g.By, "OVN") }
+
+// where describes where the packet is sent.
 func (g Generated) where() string {
 	if g.To != "" {
 		return fmt.Sprintf("from %s to %s", g.Node, g.To)
@@ -219,7 +224,7 @@ func (a *Answer) causes() []Fact {
 		if made.Flooded && a.Verdict == Reachable { // the packet itself arrived
 			continue
 		}
-		generated = append(generated, fmt.Sprintf("OVN sends a packet itself, %s: %s", made.where(), made.Why))
+		generated = append(generated, fmt.Sprintf("%s sends a packet itself, %s: %s", made.by(), made.where(), made.Why))
 	}
 	facts := []Fact{{"reason", reason}, {"rule", rules}, {"match", evidence}, {"missing", missing}, {"remark", a.Remarks}, {"choice", a.choiceLines()}, {"also", a.others()}, {"answer", generated}}
 	facts = slices.DeleteFunc(facts, func(fact Fact) bool { return len(fact.Lines) == 0 })

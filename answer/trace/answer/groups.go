@@ -40,8 +40,11 @@ func (h *Hop) pipelineAfter(stage int) string {
 	return ""
 }
 
-// groupName returns the pipeline of a stage, or its bridge where it is in none.
+// groupName returns the pipeline of a stage, or its bridge or network namespace where it is in none.
 func (s *Stage) groupName(h *Hop) string {
+	if s.Chain != "" {
+		return "namespace " + h.Bridge
+	}
 	if s.Pipeline == "" {
 		return "bridge " + cmp.Or(s.OnBridge, h.Bridge)
 	}

@@ -94,7 +94,7 @@ func (p printer) writeHops(shown *Answer, options Options, number string) {
 	}
 }
 
-// writePackets prints the packets that come out and the packets that OVN sends.
+// writePackets prints the packets that come out, and those that OVN or a kernel sends.
 func (p printer) writePackets(shown *Answer) {
 	if len(shown.Outcomes)+len(shown.Generated) > 0 {
 		fmt.Fprintln(p)
@@ -104,7 +104,7 @@ func (p printer) writePackets(shown *Answer) {
 		p.writeField("packet", outcome.Packet)
 	}
 	for _, made := range shown.Generated {
-		p.wrap("  ", fmt.Sprintf("OVN sends a packet %s: %s", made.where(), made.Why))
+		p.wrap("  ", fmt.Sprintf("%s sends a packet %s: %s", made.by(), made.where(), made.Why))
 		p.writeField("packet", made.Packet)
 	}
 }
@@ -133,7 +133,11 @@ func (p printer) writeStages(shown *Answer, hop *Hop) {
 	for _, group := range hop.Groups() {
 		p.wrap("     ", group.Name)
 		for _, stage := range group.Stages {
-			p.wrap(fmt.Sprintf("     %4d  %-*s  ", stage.Table, min(names, 32), stage.Name), stage.Reads())
+			number := fmt.Sprint(stage.Table)
+			if stage.Chain != "" {
+				number = ""
+			}
+			p.wrap(fmt.Sprintf("     %4s  %-*s  ", number, min(names, 32), stage.Name), stage.Reads())
 		}
 	}
 	p.writeField("sends", hop.Datapath)
@@ -170,6 +174,9 @@ func (s *Stage) Reads() string {
 		return s.Rule
 	case s.Flow != "":
 		return s.Flow
+	}
+	if s.Chain != "" {
+		return "the end of the chain: " + s.Actions
 	}
 	return "no flow matches"
 }

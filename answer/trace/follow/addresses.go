@@ -36,7 +36,9 @@ func (s *State) learnAddress(learned address) *State {
 	if known := learned.before.find(learned.node, learned.bridge, learned.mac, learned.vlan); known != nil && known.port == learned.port {
 		return s
 	}
-	return &State{s.changedConnections(), s.learnedFlows(), &learned}
+	made := s.change()
+	made.addresses = &learned
+	return made
 }
 
 // find returns where a bridge learned an address last, nil for nowhere.

@@ -131,14 +131,20 @@ func errorOf(userdata string) string {
 	if kind < 0 {
 		kind, code = byteAfter(userdata, "80.00.3a.01."), byteAfter(userdata, "80.00.3c.01.")
 	}
-	names := map[[2]int]string{{11, 0}: "TTL exceeded", {3, 0}: "network unreachable", {3, 1}: "host unreachable", {3, 2}: "protocol unreachable", {3, 3}: "port unreachable", {3, 4}: "fragmentation needed", {1, 0}: "no route", {1, 3}: "address unreachable", {1, 4}: "port unreachable", {2, 0}: "packet too big"}
-	if strings.Contains(userdata, "80.00.3a.01.") {
-		names[[2]int{3, 0}] = "hop limit exceeded"
-	}
 	if kind < 0 { // what ovn-controller fills in
 		kind, code = 3, 1
 	}
-	if name := names[[2]int{kind, max(code, 0)}]; name != "" {
+	return icmpErrorName(kind, max(code, 0), strings.Contains(userdata, "80.00.3a.01."))
+}
+
+// icmpErrorName names an ICMP error by its type and code (RFC 792, RFC 4443).
+func icmpErrorName(kind, code int, v6 bool) string {
+	names := map[[2]int]string{{11, 0}: "TTL exceeded", {3, 0}: "network unreachable", {3, 1}: "host unreachable", {3, 2}: "protocol unreachable", {3, 3}: "port unreachable",
+		{3, 4}: "fragmentation needed", {3, 9}: "network prohibited", {3, 10}: "host prohibited", {3, 13}: "prohibited", {5, 0}: "redirect", {5, 1}: "redirect"}
+	if v6 {
+		names = map[[2]int]string{{1, 0}: "no route", {1, 1}: "prohibited", {1, 3}: "address unreachable", {1, 4}: "port unreachable", {1, 5}: "source address refused", {1, 6}: "route refuses it", {2, 0}: "packet too big", {3, 0}: "hop limit exceeded"}
+	}
+	if name := names[[2]int{kind, code}]; name != "" {
 		return icmpError + ": " + name
 	}
 	return fmt.Sprintf("%s of type %d and code %d", icmpError, kind, code)

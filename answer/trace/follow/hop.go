@@ -17,7 +17,8 @@ import (
 // Hop is one pass of a packet on a node, with everything that becomes of the packet.
 type Hop struct {
 	Node string
-	// Bridge and Port are where the packet entered the node.
+	// Bridge and Port are where the packet entered the node, or a network namespace, whose name is Bridge
+	// then.
 	Bridge string
 	Port   *host.Port
 	// Packet is the packet as the pass begins, without metadata.
@@ -53,9 +54,26 @@ const (
 	Tunneled Kind = "tunneled"
 	// Networked packets enter another node from a physical network.
 	Networked Kind = "networked"
+	// Internal packets went between a bridge and the kernel of its node, or between two network
+	// namespaces.
+	Internal Kind = "internal"
 	// Repeated packets ended while a flow was learned, and begin again with that flow, as the
 	// sender sends them again.
 	Repeated Kind = "repeated"
+)
+
+// Loss is why a kernel lost a packet.
+type Loss string
+
+// The reasons.
+const (
+	ByRule    Loss = "rule"     // of netfilter
+	Unrouted  Loss = "unrouted" // no route, a route that refuses, a reverse path filter, or no forwarding
+	Expired   Loss = "expired"  // the TTL
+	TooLarge  Loss = "too large"
+	NotTaken  Loss = "not taken" // by the device: the frame is for another MAC address
+	NoAddress Loss = "no address"
+	Unknown   Loss = "unknown"
 )
 
 // Branch is one thing that a pass does with the packet.
@@ -68,6 +86,8 @@ type Branch struct {
 	// TooLargeFor is the device that dropped the packet since it is larger than its MTU, ""
 	// for another end. Port is nil if the device does not belong to a bridge.
 	TooLargeFor string
+	// Loss is why a kernel lost the packet, for one that ended in a network namespace.
+	Loss Loss
 	// Port is the port that the packet left by, nil where it left by none.
 	Port *host.Port
 	// Networks are the physical networks that Port leads to.

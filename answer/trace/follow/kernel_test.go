@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/answer/trace/follow"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
@@ -18,7 +19,7 @@ func TestPredictionsAreWhatTheKernelDid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			undetermined := comparePredictions(t, s, openAll(t, s, "", paths))
+			undetermined := comparePredictions(t, s, openAll(t, s, "", paths), follow.Options{})
 			later := 0
 			for _, p := range s.Packets {
 				if strings.Contains(p.Flow, "nw_frag=later") {

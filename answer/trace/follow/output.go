@@ -11,6 +11,7 @@ import (
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/netns"
 	"ovs-offline/internal/odp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
@@ -128,6 +129,15 @@ func (s *step) leave(ctx context.Context, port *host.Port, frame frame) error {
 		return nil
 	}
 	branch := Branch{Kind: Delivered, Port: port, Networks: s.host.NetworksOf(port), Flooded: s.hop.Pass.Floods()}
+	if device, ok := s.host.DeviceOf(port); ok && !(s.asks && tellsMAC(frame.packet())) {
+		if s.host.MayTake(device, frame.packet().Get("dl_dst")) {
+			return s.intoKernel(ctx, device, branch, frame)
+		}
+		branch.Kind, branch.Loss = Dropped, NotTaken
+		branch.Why = fmt.Sprintf("the device %s of %s does not take it: it is for another MAC address", device.Name, netns.Title(device.Namespace))
+		s.add(branch, frame)
+		return nil
+	}
 	branch.Why = fmt.Sprintf("it leaves by port %s of %s", port.Name, port.Bridge)
 	if len(branch.Networks) > 0 && (branch.Flooded || isGroup(frame.packet().Get("dl_dst"))) {
 		branch.MayReach = s.unwired()
@@ -146,7 +156,7 @@ func (s *step) leave(ctx context.Context, port *host.Port, frame frame) error {
 
 // spread continues at each other end of the physical networks to which the frame was sent.
 func (s *step) spread(ctx context.Context, branch Branch, frame frame) error {
-	ends := s.endsOf(branch)
+	ends := s.withDevice(s.endsOf(branch), frame.packet().Get("dl_dst"))
 	if len(ends) > 1 { // they receive it before one of them answers
 		for _, end := range ends {
 			passes, err := s.ask(ctx, end.host, end.uplink.Bridge, entering(end.uplink, flow.Packet{}, frame.asReceived()))
@@ -191,6 +201,21 @@ func (s *step) endsOf(branch Branch) (ends []end) {
 	return ends
 }
 
+// withDevice returns the ends on nodes that have a device of a namespace with a MAC address, or all ends if none
+// has: the switches of a physical network know by which port a router that announced itself is reached.
+func (s *step) withDevice(ends []end, mac string) []end {
+	var known []end
+	for _, end := range ends {
+		if len(end.host.WithMAC(mac)) > 0 {
+			known = append(known, end)
+		}
+	}
+	if len(known) == 0 {
+		return ends
+	}
+	return known
+}
+
 // isGroup reports whether a MAC address is that of a group (IEEE 802).
 func isGroup(mac string) bool {
 	address, err := net.ParseMAC(mac)
@@ -231,7 +256,7 @@ func (f frame) asReceived() frame {
 	subject := f.subject
 	subject.Refragment()
 	subject.Packet, subject.Meta = f.packet(), conntrack.Meta{}
-	return frame{subject: subject, size: f.size, firstSize: f.firstSize, unsure: f.unsure}
+	return frame{subject: subject, size: f.size, firstSize: f.firstSize, unsure: f.unsure, mayFragment: f.mayFragment}
 }
 
 // leaveByTunnel continues at the other end of a tunnel.

@@ -31,7 +31,7 @@ func (s *step) repeat(ctx context.Context, frame frame) error {
 	branch := Branch{Kind: Repeated, Stage: &last}
 	branch.Why = fmt.Sprintf("the first packet of a client is dropped, while table %d of %s learns its session: this is about the packet as it is sent again", last.Table, last.Bridge)
 	if s.host.Conntrack.Userspace {
-		state = &State{s.initial.changedConnections(), state.learnedFlows(), state.learnedAddresses()}
+		state = state.withConnections(s.initial.changedConnections())
 		branch.Why = fmt.Sprintf("the first packet of a client is dropped, while table %d of %s learns its session: this is about one that follows from another source port; packets from the first one are dropped until its connection ends, because the datapath is in userspace", last.Table, last.Bridge)
 	}
 	s.lookups = 0

@@ -1,14 +1,30 @@
 package follow
 
-import "ovs-offline/answer/trace/conntrack"
+import (
+	"slices"
+
+	"ovs-offline/answer/trace/conntrack"
+	"ovs-offline/replica/linux"
+)
 
 // State is what the packets of one question have changed on all nodes: connections, flows that learn
-// actions added, and the addresses that bridges learned. It never changes; each change makes a new State, so
-// alternatives can continue from the same one. The nil State has no changes.
+// actions added, the addresses that bridges learned, and the frames that were put into network namespaces. It
+// never changes; each change makes a new State, so alternatives can continue from the same one. The nil State
+// has no changes.
 type State struct {
 	connections *conntrack.Changes
 	learned     *learned
 	addresses   *address
+	sent        *sent
+}
+
+// change returns a copy of the state, which may be changed before anyone else has it.
+func (s *State) change() *State {
+	if s == nil {
+		return &State{}
+	}
+	made := *s
+	return &made
 }
 
 // changedConnections returns the changes of connections.
@@ -24,7 +40,9 @@ func (s *State) withConnections(connections *conntrack.Changes) *State {
 	if s.changedConnections() == connections {
 		return s
 	}
-	return &State{connections, s.learnedFlows(), s.learnedAddresses()}
+	made := s.change()
+	made.connections = connections
+	return made
 }
 
 // learnedFlows returns the learned flows.
@@ -51,5 +69,37 @@ func (s *State) learn(flow learned) *State {
 		}
 	}
 	flow.before = s.learnedFlows()
-	return &State{s.changedConnections(), &flow, s.learnedAddresses()}
+	made := s.change()
+	made.learned = &flow
+	return made
+}
+
+// sent is a frame that a question put into a device of a network namespace of a node, with the connections that it
+// opened or changed.
+type sent struct {
+	node   string
+	frame  linux.Sent
+	opened []string
+	before *sent
+}
+
+// send returns the state after a frame was put into a device of a node, and opened connections.
+func (s *State) send(node string, frame linux.Sent, opened []string) *State {
+	made := s.change()
+	made.sent = &sent{node, frame, opened, made.sent}
+	return made
+}
+
+// sentInto returns what was put into devices of a node, in order.
+func (s *State) sentInto(node string) (all []*sent) {
+	if s == nil {
+		return nil
+	}
+	for one := s.sent; one != nil; one = one.before {
+		if one.node == node {
+			all = append(all, one)
+		}
+	}
+	slices.Reverse(all)
+	return all
 }

@@ -28,6 +28,9 @@ type Options struct {
 	// Chassis returns the chassis with a tunnel address in the databases of a node; nil for
 	// no databases.
 	Chassis func(node string, a netip.Addr) []Chassis
+	// Neighbour returns the MAC address with which the port of a node with an iface-id answers for an
+	// address, "" if the address is not its own; nil for no knowledge of addresses.
+	Neighbour func(node, ifaceID string, address netip.Addr) (mac string)
 }
 
 // Chassis is a chassis of OVN.
@@ -69,6 +72,8 @@ type Start struct {
 	QuotedID uint16
 	// Headless reports that the header of the packet's protocol is short or absent.
 	Headless bool
+	// MayFragment reports that the IPv4 header lets routers send the packet in fragments.
+	MayFragment bool
 	// First is the first fragment of the datagram that the packet is a fragment of, nil if it
 	// is not known, and FirstSize the length of its frame in bytes.
 	First     *flow.Packet
@@ -137,7 +142,7 @@ func (s Start) frame() frame {
 	if s.Quoted != nil {
 		subject.Quoted = &conntrack.Subject{Packet: s.Quoted.Clone(), ID: s.QuotedID}
 	}
-	return frame{subject: subject, size: s.Size, firstSize: s.FirstSize}
+	return frame{subject: subject, size: s.Size, firstSize: s.FirstSize, mayFragment: s.MayFragment}
 }
 
 // packetFromNetwork follows a packet of a host on a physical network.
@@ -181,6 +186,7 @@ type walk struct {
 	lookups int              // lookups in conntrack
 	assumed *conntrack.Flags // where conntrack knows no connection
 	initial *State
+	asks    bool // it is a request for a MAC address on behalf of another packet, whose answer goes no further
 	// restart follows the packet once more from where it began.
 	restart func(context.Context, *State, count) (*Hop, *State, error)
 }

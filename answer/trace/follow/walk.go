@@ -35,6 +35,7 @@ type frame struct {
 	// network is the physical network from which the packet entered the node, "" for none, and
 	// sender its source MAC address then.
 	network, sender string
+	mayFragment     bool // a router may send it in fragments
 }
 
 // packet returns the packet without metadata.
@@ -93,7 +94,7 @@ func (w *walk) ask(ctx context.Context, node *host.Host, bridge string, packet f
 // askFrame asks about the packet as a frame, since text can't express two VLAN tags. Metadata
 // is text.
 func askFrame(ctx context.Context, node *host.Host, bridge string, packet flow.Packet) ([]*pass.Pass, error) {
-	raw, err := wire.Bytes(packet)
+	raw, err := wire.Frame{Packet: packet}.Bytes()
 	if err != nil {
 		return nil, err
 	}

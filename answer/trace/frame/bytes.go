@@ -13,34 +13,56 @@ import (
 	"ovs-offline/internal/flow"
 )
 
-// Bytes returns a frame from which Open vSwitch extracts the headers of a packet, for what
-// the text of a packet can't express to ofproto/trace: two VLAN tags.
-func Bytes(packet flow.Packet) ([]byte, error) {
-	w := &builder{packet: packet}
-	list := w.ethernet()
-	switch packet.EtherType() {
-	case flow.ARP:
-		list = append(list, w.arp())
-	case flow.IPv4:
-		list = append(list, w.ipv4(), w.transport())
-	case flow.IPv6:
-		ip := w.ipv6()
-		list = append(list, ip, w.fragment(ip), w.transport())
+// Bytes returns the frame as a network device takes it, with the sums of its headers. A packet without a
+// size, or with one that is too small for its headers, has no payload. Of a fragment, whose other
+// parts are not known, only the headers are right.
+func (f Frame) Bytes() ([]byte, error) {
+	raw, err := f.serialize(nil)
+	if err != nil || f.Size <= len(raw) || f.Quoted != nil || f.Packet.Has("nd_target") {
+		return raw, err
 	}
+	return f.serialize(make(gopacket.Payload, f.Size-len(raw)))
+}
+
+// serialize returns the frame with a payload behind its headers.
+func (f Frame) serialize(payload gopacket.Payload) ([]byte, error) {
+	w := &builder{packet: f.Packet, id: f.ID, quoted: f.Quoted, mayFragment: f.MayFragment}
+	list := append(w.layers(), payload)
 	if w.err != nil {
-		return nil, fmt.Errorf("the packet %s can't be written as a frame: %w", packet, w.err)
+		return nil, fmt.Errorf("the packet %s can't be written as a frame: %w", f.Packet, w.err)
 	}
 	buffer := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true}, list...); err != nil {
-		return nil, err
+	if err := gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, list...); err != nil {
+		return nil, fmt.Errorf("the packet %s can't be written as a frame: %w", f.Packet, err)
 	}
 	return buffer.Bytes(), nil
 }
 
+// layers returns the headers of the frame.
+func (w *builder) layers() []gopacket.SerializableLayer {
+	list := w.ethernet()
+	switch w.packet.EtherType() {
+	case flow.ARP:
+		list = append(list, w.arp())
+	case flow.IPv4:
+		ip := w.ipv4()
+		list = append(list, ip)
+		list = append(list, w.transport(ip)...)
+	case flow.IPv6:
+		ip := w.ipv6()
+		list = append(list, ip, w.fragment(ip))
+		list = append(list, w.transport(ip)...)
+	}
+	return list
+}
+
 // builder makes the layers of a frame, and keeps the first error.
 type builder struct {
-	packet flow.Packet
-	err    error
+	packet      flow.Packet
+	id          uint16 // of an ICMP query
+	quoted      *Frame // in an ICMP error
+	mayFragment bool
+	err         error
 }
 
 func (w *builder) fail(err error) {
@@ -109,7 +131,7 @@ func (w *builder) protocol() layers.IPProtocol {
 
 func (w *builder) tos() uint8 { return uint8(w.number("nw_tos"))&^3 | uint8(w.number("nw_ecn"))&3 }
 
-func (w *builder) ipv4() gopacket.SerializableLayer {
+func (w *builder) ipv4() *layers.IPv4 {
 	none := netip.IPv4Unspecified()
 	ip := &layers.IPv4{Version: 4, TOS: w.tos(), TTL: uint8(w.number("nw_ttl")), Protocol: w.protocol(), SrcIP: w.address("nw_src", none), DstIP: w.address("nw_dst", none)}
 	switch w.packet.Get("nw_frag") {
@@ -117,6 +139,10 @@ func (w *builder) ipv4() gopacket.SerializableLayer {
 		ip.Flags = layers.IPv4MoreFragments
 	case "later":
 		ip.FragOffset = 1
+	default:
+		if !w.mayFragment {
+			ip.Flags = layers.IPv4DontFragment
+		}
 	}
 	return ip
 }
@@ -143,26 +169,67 @@ func (w *builder) fragment(ip *layers.IPv6) gopacket.SerializableLayer {
 	return raw
 }
 
-// transport returns the header of the packet's protocol, without sums.
-func (w *builder) transport() gopacket.SerializableLayer {
+// transport returns the header of the packet's protocol, and what follows it.
+func (w *builder) transport(ip gopacket.NetworkLayer) []gopacket.SerializableLayer {
 	if w.packet.Get("nw_frag") == "later" {
-		return gopacket.Payload(make([]byte, 8))
+		return []gopacket.SerializableLayer{gopacket.Payload(make([]byte, 8))}
 	}
-	src, dst := w.number("tp_src"), w.number("tp_dst")
-	ports := gopacket.Payload{byte(src >> 8), byte(src), byte(dst >> 8), byte(dst)}
+	src, dst := uint16(w.number("tp_src")), uint16(w.number("tp_dst"))
 	number, _ := w.packet.Protocol()
+	var header gopacket.SerializableLayer
+	var err error
 	switch number {
 	case flow.TCP:
-		flags := tcpBits(w.packet.Get("tcp_flags"))
-		return slices.Concat(ports, make(gopacket.Payload, 8), gopacket.Payload{5<<4 | byte(flags>>8), byte(flags), 0, 0, 0, 0, 0, 0})
+		tcp := tcpHeader(tcpBits(w.packet.Get("tcp_flags")))
+		tcp.SrcPort, tcp.DstPort = layers.TCPPort(src), layers.TCPPort(dst)
+		header, err = tcp, tcp.SetNetworkLayerForChecksum(ip)
 	case flow.UDP:
-		return slices.Concat(ports, gopacket.Payload{0, 8, 0, 0})
+		udp := &layers.UDP{SrcPort: layers.UDPPort(src), DstPort: layers.UDPPort(dst)}
+		header, err = udp, udp.SetNetworkLayerForChecksum(ip)
 	case flow.SCTP:
-		return slices.Concat(ports, make(gopacket.Payload, 8))
-	case flow.ICMP, flow.ICMPv6:
-		return slices.Concat(gopacket.Payload{byte(w.number("icmp_type")), byte(w.number("icmp_code")), 0, 0, 0, 0, 0, 0}, w.discovery())
+		header = &layers.SCTP{SrcPort: layers.SCTPPort(src), DstPort: layers.SCTPPort(dst)}
+	case flow.ICMP:
+		return []gopacket.SerializableLayer{&layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(w.icmp()), Id: w.id}, w.inner()}
+	case flow.ICMPv6:
+		icmp := &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(w.icmp())}
+		if err := icmp.SetNetworkLayerForChecksum(ip); err != nil {
+			w.fail(err)
+		}
+		return []gopacket.SerializableLayer{icmp, gopacket.Payload{byte(w.id >> 8), byte(w.id), 0, 0}, w.discovery(), w.inner()}
+	default:
+		return nil
 	}
-	return gopacket.Payload{}
+	if err != nil {
+		w.fail(err)
+	}
+	return []gopacket.SerializableLayer{header}
+}
+
+// icmp returns the type and the code of an ICMP message.
+func (w *builder) icmp() (kind, code uint8) {
+	return uint8(w.number("icmp_type")), uint8(w.number("icmp_code"))
+}
+
+// inner returns the packet inside an ICMP error, from its IP header on; nothing for another packet.
+func (w *builder) inner() gopacket.Payload {
+	const ethernet = 14
+	if w.quoted == nil {
+		return nil
+	}
+	raw, err := w.quoted.Bytes()
+	if err != nil {
+		w.fail(err)
+	}
+	return gopacket.Payload(raw[min(ethernet, len(raw)):])
+}
+
+// tcpHeader returns a TCP header with the flags in these bits of its bytes 12 and 13.
+func tcpHeader(bits uint16) *layers.TCP {
+	tcp := &layers.TCP{Window: 0xffff}
+	for i, flag := range []*bool{&tcp.FIN, &tcp.SYN, &tcp.RST, &tcp.PSH, &tcp.ACK, &tcp.URG, &tcp.ECE, &tcp.CWR, &tcp.NS} {
+		*flag = bits>>i&1 == 1
+	}
+	return tcp
 }
 
 // discovery returns the target and the option of a neighbour discovery message, nil for a

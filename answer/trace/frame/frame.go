@@ -30,7 +30,10 @@ type Frame struct {
 	// Headless reports that the header of the IP packet's protocol is short or absent, so
 	// that conntrack can't track the packet.
 	Headless bool
-	inside   bool // an ICMP error
+	// MayFragment reports that the packet allows routers to send it in fragments: its IPv4 header lacks the bit
+	// that forbids it.
+	MayFragment bool
+	inside      bool // an ICMP error
 }
 
 // errShort is the error of a frame without an Ethernet header.
@@ -133,6 +136,7 @@ func (f *Frame) readIPv4(raw []byte, begin func(word, value string)) {
 	f.Packet.Set("nw_src", ip.SrcIP.String())
 	f.Packet.Set("nw_dst", ip.DstIP.String())
 	f.setService(ip.TOS, ip.TTL)
+	f.MayFragment = ip.Flags&layers.IPv4DontFragment == 0
 	if f.readFragment(ip.FragOffset, ip.Flags&layers.IPv4MoreFragments != 0, uint32(ip.Id)) {
 		f.readTransport(protocol, ip.Payload)
 	}

@@ -166,7 +166,7 @@ func TestBytesAreReadAsThePacket(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		raw, err := frame.Bytes(want.Packet)
+		raw, err := frame.Frame{Packet: want.Packet}.Bytes()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -200,7 +200,7 @@ func FuzzParse(f *testing.F) {
 		if _, err := flow.Parse(got.Packet.String()); err != nil {
 			t.Errorf("%s: %v", got.Packet, err)
 		}
-		if _, err := frame.Bytes(got.Packet); err != nil {
+		if _, err := (frame.Frame{Packet: got.Packet}).Bytes(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -35,16 +35,17 @@ type Host struct {
 	// Remarks are what was not recorded of the node, or can't be read.
 	Remarks []string
 
-	ports   map[string]*Port         // by name
-	numbers map[string]*Port         // by datapath number; of the tunnels that share one, any
-	ifaces  map[string]*Port         // by iface-id
-	bridges map[string]map[int]*Port // by bridge and OpenFlow number
-	uplinks map[string][]*Port       // by physical network
-	tunnels []*Port
-	links   []iproute.Link
-	routes  []appctl.Route
-	kernel  []iproute.Route                  // of the kernel, with their MTUs
-	options map[string]map[odp.Option]string // of each bridge: the field of a Geneve option, whose Value is ""
+	ports      map[string]*Port         // by name
+	numbers    map[string]*Port         // by datapath number; of the tunnels that share one, any
+	ifaces     map[string]*Port         // by iface-id
+	bridges    map[string]map[int]*Port // by bridge and OpenFlow number
+	uplinks    map[string][]*Port       // by physical network
+	tunnels    []*Port
+	links      []iproute.Link
+	routes     []appctl.Route
+	kernel     []iproute.Route                  // of the kernel, with their MTUs
+	options    map[string]map[odp.Option]string // of each bridge: the field of a Geneve option, whose Value is ""
+	namespaces namespaces
 	asker
 }
 

@@ -87,6 +87,9 @@ func (r *reader) readRecorded() error {
 	if err := r.readUnderlay(); err != nil {
 		return err
 	}
+	if err := r.readNamespaces(); err != nil {
+		return err
+	}
 	return r.readConntrack()
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/netns"
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
@@ -27,13 +28,19 @@ type attachment struct {
 
 // readAgent reads the ports of a node of neutron's Open vSwitch agent. The agent writes
 // their networks into the OVS database, and their addresses into the flows that protect
-// against spoofing. A network has the same UUID on all nodes.
+// against spoofing. A network has the same UUID on all nodes. The ports of routers have
+// their addresses in network namespaces.
 func (l *loader) readAgent(of ovn.Node) error {
 	all, integration, err := l.attachments(of)
 	if err != nil {
 		return err
 	}
 	addresses := spoofing(of.Dir.DumpFile(integration, workdir.Flows))
+	namespaces, err := netns.Read(&of.Dir.Data)
+	if err != nil {
+		return err
+	}
+	routers := l.readAgentRouters(namespaces, of.Name)
 	trunks := map[string]string{} // the parents of trunks by the trunks' bridges
 	byID, order := map[string][]attachment{}, []string(nil)
 	for _, attachment := range all {
@@ -47,7 +54,7 @@ func (l *loader) readAgent(of ovn.Node) error {
 		}
 	}
 	for _, id := range order {
-		l.addAttached(of.Name, id, byID[id], addresses, trunks)
+		l.addAttached(of.Name, id, byID[id], func(a attachment) []netip.Addr { return append(addresses[a.number], routers[a.name]...) }, trunks)
 	}
 	return nil
 }
@@ -56,14 +63,14 @@ func (l *loader) readAgent(of ovn.Node) error {
 // trunk: the trunk has a bridge with the tap of its parent, which patch ports join to the
 // integration bridge, one pair for the parent and one for each subport, whose VLAN is the tag
 // of the port on the bridge of the trunk.
-func (l *loader) addAttached(node, id string, same []attachment, addresses map[int][]netip.Addr, trunks map[string]string) {
+func (l *loader) addAttached(node, id string, same []attachment, addresses func(attachment) []netip.Addr, trunks map[string]string) {
 	endpoint := Endpoint{Kind: Port, Name: id, LogicalPort: id, Chassis: node, Node: node}
 	var ls *logicalSwitch
 	for _, attachment := range same {
 		endpoint.MAC = cmp.Or(endpoint.MAC, ovn.MAC(attachment.ids["attached-mac"]))
 		endpoint.keys = append(endpoint.keys, attachment.name, attachment.ids["vm-uuid"], attachment.ids["vm-id"])
 		if attachment.network != nil { // it is on the integration bridge
-			endpoint.IPs, ls = addresses[attachment.number], attachment.network
+			endpoint.IPs, ls = addresses(attachment), attachment.network
 		}
 	}
 	attached := func(attachment attachment) bool { return !attachment.patch }

@@ -28,6 +28,8 @@ const (
 	Failed       Reason = "translation failed"     // ovs-vswitchd gave up, as for flows in a loop
 	InputPort    Reason = "sent to its input port" // where OpenFlow sends only with the action IN_PORT
 	Explicit     Reason = "explicit drop"
+	Netfilter    Reason = "netfilter" // a rule of iptables or nftables in a network namespace
+	NotForDevice Reason = "not for the device"
 )
 
 // Step is a flow that a packet matched on its way over one integration bridge.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,26 +33,39 @@ type Era struct {
 	debian     bool   // packages and the path of conf.db are those of Debian
 	central    string // folder of the OVN databases
 	doca       bool   // the sos of NVIDIA's DOCA: meters of every bridge, and flows with the names of ports
+
+	inNamespaces     []string // the command lines that are run in each named network namespace
+	namespaceFolders bool     // the plugin networking has a folder for each
 }
 
 // Eras returns the eras of sos 3.8 to 4.12.
 func Eras() []Era {
 	listBr := []string{"ovs-vsctl -t 5 list-br"}
 	lists := []string{"Open_vSwitch", "interface", "bridge"}
-	old := Era{lists: []string{"Open_vSwitch"}, newest: "OpenFlow13", central: "var/lib/openvswitch/ovn"}
+	old := Era{lists: []string{"Open_vSwitch"}, newest: "OpenFlow13", central: "var/lib/openvswitch/ovn",
+		inNamespaces: []string{"ip address show", "ip route show table all", "iptables-save"}}
 	e38, e39 := old, old
 	e38.Name, e38.Version = "3.8", "3.8"
 	e39.Name, e39.Version = "3.9", "3.9"
 	e39.listBr, e39.lists = []string{"ovs-vsctl list-br", "ovs-vsctl -t 5 list-br"}, lists
-	e40 := Era{Name: "4.0-4.1", Version: "4.0", manifest: true, waits: true, listBr: listBr, lists: lists, newest: "OpenFlow15", datapath: true, central: "var/lib/openvswitch", debian: true}
+	e40 := Era{Name: "4.0-4.1", Version: "4.0", manifest: true, waits: true, listBr: listBr, lists: lists, newest: "OpenFlow15", datapath: true, central: "var/lib/openvswitch", debian: true,
+		inNamespaces: old.inNamespaces}
 	e42 := e40
+	e42.inNamespaces = append(e42.inNamespaces, "ip -s -s neigh show", "ip rule list", "ip6tables-save", "conntrack -L -o extended")
 	e42.Name, e42.Version, e42.debian = "4.2", "4.2", false
 	e43 := e42
-	e43.Name, e43.Version = "4.3", "4.3"
+	e43.Name, e43.Version, e43.namespaceFolders = "4.3", "4.3", true
+	e43.inNamespaces = append([]string{"ip -d address show"}, e42.inNamespaces[1:]...)
 	e43.defaults, e43.tlv, e43.files, e43.askVersion, e43.central = true, true, true, "ovs-ofctl -t 5 --version", "var/lib/ovn/etc"
 	e44 := e43
 	e44.Name, e44.Version, e44.groups, e44.central = "4.4-4.7.1", "4.7.1", true, "var/lib/ovn"
+	e44.inNamespaces = []string{"ip -d address show", "ip route show table all", "ip -s -s neigh show", "ip -4 rule list", "ip -6 rule list", "sysctl -a",
+		"iptables-save", "ip6tables-save", "conntrack -L -o extended"}
 	e472 := e44
+	e472.inNamespaces = slices.Clone(e44.inNamespaces)
+	for i := range e472.inNamespaces[:6] {
+		e472.inNamespaces[i] = " " + e472.inNamespaces[i] // sos writes two blanks since 4.8.1
+	}
 	e472.Name, e472.Version = "4.7.2-4.8", "4.8.2"
 	e472.defaults, e472.askVersion, e472.repeated, e472.debian = false, "ovs-vsctl -t 5 --version", true, true
 	e49 := e472
@@ -85,7 +99,7 @@ func (e Era) Versions(b Bridge) []string {
 	return slices.DeleteFunc(all, func(v string) bool { return !slices.Contains(allowed, v) })
 }
 
-// pluginCommand is a command that a plugin runs.
+// pluginCommand is a command that a plugin runs. A folder of the plugin may follow its name.
 type pluginCommand struct{ plugin, command string }
 
 // Report returns the node's sos report of an era.
@@ -98,6 +112,7 @@ func (n *Node) Report(e Era) Tree {
 		r.add(c, n.output(e, c.command))
 	}
 	n.packages(e, r)
+	n.namespaces(e, r)
 	n.copies(e, r)
 	n.logs(e, r)
 	r.tree.putMachine(n.Machine())
@@ -156,7 +171,7 @@ func (m *manifest) plugin(name string) *plugin {
 }
 
 func (r *sosReport) add(c pluginCommand, output []byte) {
-	name := "sos_commands/" + c.plugin + "/" + mangle(c.command)
+	name := path.Join("sos_commands", c.plugin, mangle(c.command))
 	file := name
 	for i := 1; ; i++ {
 		if _, taken := r.tree[file]; !taken {
@@ -165,7 +180,8 @@ func (r *sosReport) add(c pluginCommand, output []byte) {
 		file = name + "." + strconv.Itoa(i)
 	}
 	r.tree.put(file, output)
-	p := r.m.plugin(c.plugin)
+	plugin, _, _ := strings.Cut(c.plugin, "/")
+	p := r.m.plugin(plugin)
 	p.Commands = append(p.Commands, ranCommand{Exec: c.command, Filepath: file})
 }
 

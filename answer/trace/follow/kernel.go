@@ -1,0 +1,293 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/trace/conntrack"
+	wire "ovs-offline/answer/trace/frame"
+	"ovs-offline/answer/trace/host"
+	"ovs-offline/internal/flow"
+	"ovs-offline/internal/netns"
+	"ovs-offline/internal/pass"
+	"ovs-offline/replica/linux"
+)
+
+// intoKernel continues in the kernel of the node, which the frame enters by a device.
+func (s *step) intoKernel(ctx context.Context, device host.Device, branch Branch, frame frame) error {
+	branch.Kind, branch.Why = Internal, fmt.Sprintf("%s of %s", device.Name, netns.Title(device.Namespace))
+	return s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
+		return s.enterKernel(ctx, s.host, device, frame, s.state, at)
+	})
+}
+
+// enterKernel puts a frame into a device of a namespace, and continues with what comes out.
+func (w *walk) enterKernel(ctx context.Context, node *host.Host, device host.Device, arrived frame, state *State, at count) (*Hop, *State, error) {
+	w.passes++
+	title := netns.Title(device.Namespace)
+	port := &host.Port{Bridge: title, Name: device.Name, Type: "internal"}
+	if of, ok := node.PortOf(device); ok {
+		port.IfaceID, port.MAC = of.IfaceID, of.MAC
+	}
+	hop := &Hop{Node: node.Name, Bridge: title, Port: port, Packet: arrived.packet()}
+	s := &kernelStep{step: step{walk: w, host: node, hop: hop, state: state, count: at}, device: device, sentTCP: tcpFlagsOf(arrived, node.Name, state)}
+	err := s.run(ctx, arrived)
+	return hop, s.state, err
+}
+
+// kernelStep is one pass through a namespace.
+type kernelStep struct {
+	step
+	device  host.Device
+	put     []linux.Sent // the frames of this pass
+	sentTCP string       // the TCP flags of the frame that was put in, "" if the packet has its own
+}
+
+// run puts the frame in, and follows what comes out.
+func (s *kernelStep) run(ctx context.Context, frame frame) error {
+	raw, err := bytesOf(frame, s.sentTCP)
+	if err != nil {
+		return err
+	}
+	passage, err := s.send(ctx, s.device.Name, raw)
+	if err != nil {
+		return err
+	}
+	s.hop.Pass = passIn(s.hop.Bridge, passage)
+	if asked := requestIn(passage); asked != nil {
+		var ok bool
+		if passage, ok, err = s.resolve(ctx, asked, frame); !ok || err != nil {
+			return err
+		}
+	}
+	s.state = s.state.send(s.host.Name, s.put[0], passage.Connections)
+	return s.comeOut(ctx, passage, frame)
+}
+
+// send puts a frame into a device of the namespace, after the frames that the pass put in before. It finds the
+// connections that the question opened in the namespaces of the node.
+func (s *kernelStep) send(ctx context.Context, device string, raw []byte) (linux.Passage, error) {
+	frame := linux.Sent{Namespace: s.device.Namespace, Frame: linux.Frame{Device: device, Bytes: raw}}
+	question := linux.Question{Namespace: frame.Namespace, Frame: frame.Frame, Earlier: s.put, New: s.tracer.options.New || s.tracer.options.States != nil}
+	for _, earlier := range s.state.sentInto(s.host.Name) {
+		for _, connection := range earlier.opened {
+			question.Opened = append(question.Opened, linux.Opened{Namespace: earlier.frame.Namespace, Connection: connection})
+		}
+	}
+	passage, err := s.host.Through(ctx, question)
+	s.put = append(s.put, frame)
+	return passage, err
+}
+
+// comeOut continues with each frame that came out of a device of the namespace.
+func (s *kernelStep) comeOut(ctx context.Context, passage linux.Passage, came frame) error {
+	for _, out := range passage.Out {
+		read, err := wire.Parse(out.Bytes)
+		if err != nil {
+			return fmt.Errorf("the frame that came out of %s: %w", out.Device, err)
+		}
+		if name := reaction(read, came); name != "" {
+			if !passage.Local {
+				s.addReaction(name, came)
+			}
+			continue
+		}
+		if err := s.leaveKernel(ctx, host.Device{Namespace: s.device.Namespace, Name: out.Device}, s.changed(came, read)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.hop.hasOutcome():
+	case passage.Local:
+		s.add(Branch{Kind: Delivered, Port: s.hop.Port, Why: "it is for " + s.hop.Bridge + " itself"}, came)
+	default:
+		s.add(s.lost(passage, came), came)
+	}
+	return nil
+}
+
+// changed returns the frame as it came out, with what is known of the packet besides its headers.
+func (s *kernelStep) changed(came frame, read wire.Frame) frame {
+	subject := conntrack.Subject{Packet: read.Packet, Headless: read.Headless}
+	if came.subject.ID != 0 {
+		subject.ID = read.ID // translated, perhaps
+	}
+	if s.sentTCP != "" {
+		subject.Packet.DeleteFunc(func(field string) bool { return field == "tcp_flags" })
+	}
+	if read.Quoted != nil {
+		subject.Quoted = &conntrack.Subject{Packet: read.Quoted.Packet, ID: read.Quoted.ID}
+	}
+	left := came.asReceived()
+	left.subject, left.mayFragment = subject, read.MayFragment
+	if why := s.randomPort(came, read); why != "" {
+		left.unsure = append(left.unsure[:len(left.unsure):len(left.unsure)], why)
+	}
+	return left
+}
+
+// randomPort describes that a rule of the pass chose the source port of a packet at random, as an uncertain part
+// of the packet; it returns "" for another packet.
+func (s *kernelStep) randomPort(came frame, left wire.Frame) string {
+	before, after := came.packet().Get("tp_src"), left.Packet.Get("tp_src")
+	random := func(stage pass.Stage) bool { return strings.Contains(stage.Flow, "--random") }
+	if before == after || !slices.ContainsFunc(s.hop.Pass.Stages, random) {
+		return ""
+	}
+	return fmt.Sprintf("%s chooses the source port at random", s.hop.Bridge)
+}
+
+// leaveKernel continues where a device of the namespace leads.
+func (s *kernelStep) leaveKernel(ctx context.Context, device host.Device, frame frame) error {
+	branch := Branch{Kind: Internal, Why: fmt.Sprintf("it leaves by %s of %s", device.Name, s.hop.Bridge)}
+	if port, ok := s.host.PortOf(device); ok {
+		branch.Port = port
+		return s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
+			return s.enter(ctx, s.host, port, flow.Packet{}, frame, s.state, at)
+		})
+	}
+	if peer, ok := s.host.PeerOf(device); ok {
+		return s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
+			return s.enterKernel(ctx, s.host, peer, frame, s.state, at)
+		})
+	}
+	s.addUndetermined(fmt.Sprintf("the packet leaves by the device %s of %s, and where that leads is not known", device.Name, s.hop.Bridge), frame)
+	return nil
+}
+
+// addReaction adds the end of a packet that the kernel refuses with an answer.
+func (s *kernelStep) addReaction(name string, came frame) {
+	branch := Branch{Kind: Generated, Why: s.hop.Bridge + " answers with " + name, Response: &Response{Name: name}, Stage: lastRule(s.hop.Pass), Loss: s.lossBy(name)}
+	if t, ok := conntrack.TupleOf(came.packet(), 0); ok {
+		branch.Response.To = t.Src.String()
+	}
+	s.add(branch, came)
+}
+
+// lossBy returns why the kernel lost a packet that it answers with an error of a name.
+func (s *kernelStep) lossBy(name string) Loss {
+	last := lastRule(s.hop.Pass)
+	switch {
+	case last != nil && strings.Contains(strings.ToLower(last.Flow), "reject"):
+		return ByRule
+	case strings.HasSuffix(name, "exceeded"):
+		return Expired
+	case strings.HasSuffix(name, "fragmentation needed"), strings.HasSuffix(name, "too big"):
+		return TooLarge
+	case strings.HasSuffix(name, "address unreachable"), strings.HasSuffix(name, "host unreachable"):
+		return NoAddress
+	}
+	return Unrouted
+}
+
+// reaction names what the kernel made of a packet in place of sending it on: an ICMP error or a TCP reset;
+// it returns "" for the packet itself, and for an answer to it.
+func reaction(out wire.Frame, came frame) string {
+	packet := came.packet()
+	number, _ := out.Packet.Protocol()
+	switch number {
+	case flow.ICMP, flow.ICMPv6:
+		kind, _ := out.Packet.Number("icmp_type")
+		code, _ := out.Packet.Number("icmp_code")
+		if out.Quoted != nil && came.subject.Quoted == nil {
+			return icmpErrorName(int(kind), int(code), number == flow.ICMPv6)
+		}
+	case flow.TCP:
+		if strings.Contains(out.Packet.Get("tcp_flags"), "rst") && !strings.Contains(packet.Get("tcp_flags"), "rst") {
+			return "a TCP reset"
+		}
+	}
+	return ""
+}
+
+// lost returns the end of a packet that did not come out of the namespace.
+func (s *kernelStep) lost(passage linux.Passage, came frame) Branch {
+	branch := Branch{Kind: Dropped, Stage: lastRule(s.hop.Pass)}
+	at := s.hop.Bridge
+	reached := func(hook string) bool { return slices.Contains(passage.Reached, hook) }
+	ttl, _ := came.packet().Number("nw_ttl")
+	switch {
+	case slices.ContainsFunc(passage.Steps, func(step linux.Step) bool { return step.Verdict == "drop" }):
+		branch.Loss, branch.Why = ByRule, "a rule of "+at+" drops it"
+	case len(passage.Steps) == 0 && len(passage.Reached) == 0:
+		branch.Loss, branch.Why = NotTaken, fmt.Sprintf("the device %s of %s does not take it: it is not for the device's MAC address, or the device is down", s.device.Name, at)
+	case ttl <= 1 && came.packet().Has("nw_ttl"):
+		branch.Loss, branch.Why = Expired, "the TTL has expired"
+	case !reached("forward") && !reached("input"):
+		branch.Loss, branch.Why = Unrouted, s.unrouted(came)
+	default:
+		branch.Loss, branch.Why = Unknown, "the kernel sends it nowhere"
+	}
+	return branch
+}
+
+// unrouted returns why the kernel routes a packet nowhere.
+func (s *kernelStep) unrouted(came frame) string {
+	setting := "net.ipv4.ip_forward"
+	if t, ok := conntrack.TupleOf(came.packet(), 0); ok && t.Dst.Is6() {
+		setting = "net.ipv6.conf.all.forwarding"
+	}
+	if s.host.Sysctl(s.device.Namespace, setting) == "0" {
+		return fmt.Sprintf("%s forwards no packets: %s is 0", s.hop.Bridge, setting)
+	}
+	return fmt.Sprintf("%s has no route for it, or its reverse path filter refuses it", s.hop.Bridge)
+}
+
+// passIn returns the rules that a frame met in a namespace as the stages of a pass.
+func passIn(namespace string, passage linux.Passage) *pass.Pass {
+	made := &pass.Pass{}
+	for _, met := range passage.Steps {
+		made.Stages = append(made.Stages, pass.Stage{Bridge: namespace, Chain: met.Table + " " + met.Chain, Flow: met.Rule, Lines: []string{met.Verdict}})
+	}
+	return made
+}
+
+// lastRule returns the last stage of a pass, nil for a pass without any.
+func lastRule(met *pass.Pass) *pass.Stage {
+	if len(met.Stages) == 0 {
+		return nil
+	}
+	return &met.Stages[len(met.Stages)-1]
+}
+
+// bytesOf returns a frame as a device takes it. flags are the TCP flags of a packet that has none.
+func bytesOf(arrived frame, flags string) ([]byte, error) {
+	written := wire.Frame{Packet: arrived.packet(), ID: arrived.subject.ID, Size: arrived.size, MayFragment: arrived.mayFragment}
+	if flags != "" {
+		written.Packet.Set("tcp_flags", flags)
+	}
+	if ttl, _ := written.Packet.Number("nw_ttl"); ttl == 0 && written.Packet.EtherType() != flow.ARP {
+		written.Packet.Set("nw_ttl", usualTTL)
+	}
+	if quoted := arrived.subject.Quoted; quoted != nil {
+		written.Quoted = &wire.Frame{Packet: quoted.Packet, ID: quoted.ID}
+	}
+	return written.Bytes()
+}
+
+// usualTTL is the TTL of a packet whose TTL is not given.
+const usualTTL = "64"
+
+// tcpFlagsOf returns the TCP flags with which a packet that has none is put into a namespace: those of the
+// first packet of a connection, or of the answer to a packet that the question put in before; "" for
+// another packet.
+func tcpFlagsOf(arrived frame, node string, state *State) string {
+	packet := arrived.packet()
+	number, _ := packet.Protocol()
+	if flags := packet.Get("tcp_flags"); number != flow.TCP || flags != "" && flags != "0" {
+		return ""
+	}
+	to, ok := conntrack.TupleOf(packet, 0)
+	for _, earlier := range state.sentInto(node) {
+		before, err := wire.Parse(earlier.frame.Frame.Bytes)
+		if err != nil || !ok {
+			continue
+		}
+		if from, ok := conntrack.TupleOf(before.Packet, 0); ok && from.Proto == flow.TCP && from.SrcPort == to.DstPort && from.DstPort == to.SrcPort {
+			return "syn|ack"
+		}
+	}
+	return "syn"
+}

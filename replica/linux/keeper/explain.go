@@ -1,0 +1,70 @@
+//go:build linux
+
+package keeper
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"ovs-offline/replica/linux"
+)
+
+// explain adds why a frame is gone that neither came out nor was taken by a rule or the node: no step says so.
+func (s *space) explain(p *linux.Passage, d *device, frame []byte) {
+	if len(p.Out) > 0 || p.Local || isDropped(p) {
+		return
+	}
+	if mac := net.HardwareAddr(frame[:6]); len(p.Steps)+len(p.Reached) == 0 && mac[0]&1 == 0 && d.recorded.Master == "" && mac.String() != d.recorded.MAC {
+		p.Remarks = append(p.Remarks, fmt.Sprintf("the frame is for %s, and %s is %s: the kernel takes no notice of it", mac, d.recorded.Name, d.recorded.MAC))
+		return
+	}
+	source, destination, ok := addresses(frame)
+	if !ok || slices.Contains(p.Reached, "forward") {
+		return
+	}
+	_, err := s.handle.RouteGetWithOptions(destination.AsSlice(), &netlink.RouteGetOptions{Iif: d.recorded.Name, SrcAddr: source.AsSlice(), Mark: s.mark})
+	what := fmt.Sprintf("of %s to %s, which came in by %s", source, destination, d.recorded.Name)
+	switch {
+	case err == nil:
+	case errors.Is(err, unix.EXDEV):
+		p.Remarks = append(p.Remarks, fmt.Sprintf("rp_filter drops the packet %s: the way to its source is another", what))
+	case errors.Is(err, unix.EINVAL):
+		p.Remarks = append(p.Remarks, fmt.Sprintf("the kernel's routing refuses the packet %s: one of the addresses can't be", what))
+	case !s.forwards(destination):
+		p.Remarks = append(p.Remarks, fmt.Sprintf("the namespace does not forward: the packet %s ends", what))
+	default:
+		p.Remarks = append(p.Remarks, fmt.Sprintf("there is no route for the packet %s: %v", what, err))
+	}
+}
+
+// forwards reports whether the namespace forwards packets of the family of an address.
+func (s *space) forwards(addr netip.Addr) bool {
+	name := "net.ipv4.ip_forward"
+	if addr.Is6() {
+		name = "net.ipv6.conf.all.forwarding"
+	}
+	value, err := readSetting(name)
+	return err != nil || value != "0"
+}
+
+// addresses returns the addresses of the IP packet in a frame.
+func addresses(frame []byte) (source, destination netip.Addr, ok bool) {
+	payload := frame[14:]
+	switch uint16(frame[12])<<8 | uint16(frame[13]) {
+	case unix.ETH_P_IP:
+		if len(payload) >= 20 {
+			return netip.AddrFrom4([4]byte(payload[12:16])), netip.AddrFrom4([4]byte(payload[16:20])), true
+		}
+	case unix.ETH_P_IPV6:
+		if len(payload) >= 40 {
+			return netip.AddrFrom16([16]byte(payload[8:24])), netip.AddrFrom16([16]byte(payload[24:40])), true
+		}
+	}
+	return source, destination, false
+}

@@ -1,0 +1,307 @@
+//go:build linux
+
+package keeper
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ovs-offline/replica/report"
+)
+
+// restoreNftables restores what "nft list ruleset" printed, but the tables of iptables that iptables-save has.
+func (s *space) restoreNftables(ctx context.Context, path string) {
+	file, err := os.Open(path)
+	if err != nil {
+		s.report.Remark("the rules of nft: %v", err)
+		return
+	}
+	recorded, err := readRuleset(file)
+	_ = file.Close()
+	if err != nil {
+		s.report.Remark("the rules of nft: %v", err)
+	}
+	if recorded.other > 0 {
+		s.report.Remark("%d lines are no part of what nft lists, and were skipped", recorded.other)
+	}
+	recorded.tables = slices.DeleteFunc(recorded.tables, s.isKnown)
+	s.countRuleset(recorded)
+	if len(recorded.tables) == 0 {
+		return
+	}
+	if s.tools.nft == "" {
+		s.rejectRuleset(recorded.tables, "nft is not installed: it is in the package nftables")
+		return
+	}
+	if module := s.kernel.missing("nf_tables", "nfnetlink"); module != "" {
+		s.rejectRuleset(recorded.tables, "the kernel of this machine has not loaded what rules need: sudo modprobe "+module)
+		return
+	}
+	s.passGate(recorded)
+	s.loadRuleset(ctx, recorded)
+	for _, table := range recorded.tables {
+		s.compareTable(ctx, table)
+	}
+}
+
+// isKnown reports whether a table needs no restore here: iptables-save has it, or it is ours.
+func (s *space) isKnown(t *nftTable) bool {
+	if t.name == ownTable {
+		return true
+	}
+	if badTable(t.name) || t.family != "ip" && t.family != "ip6" {
+		return false
+	}
+	if t.family == "ip" && s.recorded.Filters != "" || t.family == "ip6" && s.recorded.Filters6 != "" {
+		return true
+	}
+	s.report.Remark("table %s %s belongs to iptables, whose own output was not recorded: nft does not print everything of its rules", t.family, t.name)
+	return false
+}
+
+// countRuleset counts what was recorded.
+func (s *space) countRuleset(recorded *ruleset) {
+	if recorded.cut > 0 {
+		s.report.Record(report.FilterRules, recorded.cut)
+		s.report.RejectUnnamed(report.FilterRules, recorded.cut, "only the first %d rules of a namespace are restored: %d more are not", maxFilterRules, recorded.cut)
+	}
+	for _, table := range recorded.tables {
+		s.report.Record(report.Sets, len(table.objects))
+		for _, chain := range table.chains {
+			s.report.Record(report.FilterRules, len(chain.rules))
+		}
+	}
+}
+
+// rejectRuleset rejects tables for one reason.
+func (s *space) rejectRuleset(tables []*nftTable, reason string) {
+	for _, table := range tables {
+		s.report.RejectUnnamed(report.Sets, len(table.objects), "%s", reason)
+		for _, chain := range table.chains {
+			s.report.RejectUnnamed(report.FilterRules, len(chain.rules), "%s", reason)
+		}
+		table.objects, table.chains = nil, nil
+	}
+}
+
+// passGate rejects what the gate does not let pass.
+func (s *space) passGate(recorded *ruleset) {
+	missing := func(statement string) string {
+		if module := s.kernel.missing(nftModules(statement)...); module != "" {
+			return "the kernel of this machine has not loaded what it needs: sudo modprobe " + module
+		}
+		return ""
+	}
+	for _, table := range recorded.tables {
+		table.objects = slices.DeleteFunc(table.objects, func(o nftObject) bool {
+			if o.refused != "" {
+				s.report.Reject(report.Sets, o.kind+" "+o.name, "%s", o.refused)
+			}
+			return o.refused != ""
+		})
+		for _, chain := range table.chains {
+			chain.header = slices.DeleteFunc(chain.header, func(h string) bool {
+				reason := missing(h)
+				if reason != "" {
+					s.report.Remark("chain %s %s %s is on no hook: %s", table.family, table.name, chain.name, reason)
+				}
+				return reason != ""
+			})
+			chain.rules = slices.DeleteFunc(chain.rules, func(r nftRule) bool {
+				if r.refused == "" {
+					r.refused = missing(r.text)
+				}
+				if r.refused != "" {
+					s.report.Reject(report.FilterRules, nftText(table, chain, r), "%s", r.refused)
+				}
+				return r.refused != ""
+			})
+		}
+	}
+}
+
+// nftText returns a rule with its table and chain, for the report.
+func nftText(t *nftTable, c *nftChain, r nftRule) string {
+	return fmt.Sprintf("%s %s %s: %s", t.family, t.name, c.name, r.text)
+}
+
+// nftPlace is the place of a line that nft reads: an object or a rule, or only its table.
+type nftPlace struct {
+	table  *nftTable
+	chain  *nftChain
+	rule   int // in the chain, -1 for its header
+	object int // in the table, -1 for others
+}
+
+// input writes what nft reads.
+func (r *ruleset) input() (text []byte, places []nftPlace) {
+	var out bytes.Buffer
+	add := func(line string, at nftPlace) {
+		out.WriteString(line)
+		out.WriteByte('\n')
+		for range 1 + strings.Count(line, "\n") {
+			places = append(places, at)
+		}
+	}
+	for _, table := range r.tables {
+		at := nftPlace{table: table, rule: -1, object: -1}
+		add(fmt.Sprintf("table %s %s {", table.family, table.name), at)
+		for i, object := range table.objects {
+			at := nftPlace{table: table, rule: -1, object: i}
+			add("\t"+object.kind+" "+object.name+" {", at)
+			add(expires.ReplaceAllString(strings.TrimSuffix(object.text, "\n"), ""), at)
+			add("\t}", at)
+		}
+		for _, chain := range table.chains {
+			at := nftPlace{table: table, chain: chain, rule: -1, object: -1}
+			add(fmt.Sprintf("\tchain %s {", chain.name), at)
+			for _, header := range chain.header {
+				add("\t\t"+header, at)
+			}
+			for i, rule := range chain.rules {
+				add("\t\t"+nftCounter.ReplaceAllString(rule.text, "counter"), nftPlace{table: table, chain: chain, rule: i, object: -1})
+			}
+			add("\t}", at)
+		}
+		add("}", at)
+	}
+	return out.Bytes(), places
+}
+
+// nftError matches how nft names a line.
+var nftError = regexp.MustCompile(`(?m)^(?:/dev/stdin|<cmdline>|-):(\d+):[0-9-]+: Error: (.*)$`)
+
+// loadRuleset loads the tables, again and again without what is refused.
+func (s *space) loadRuleset(ctx context.Context, recorded *ruleset) {
+	refused := 0
+	for range maxRuns {
+		text, places := recorded.input()
+		_, err := s.run(ctx, text, s.tools.nft, "-f", "-")
+		if err == nil {
+			return
+		}
+		found := nftError.FindAllStringSubmatch(stderrOf(err), 1000)
+		if len(found) == 0 || ctx.Err() != nil {
+			s.rejectRuleset(recorded.tables, "nft: "+reasonOf(err))
+			return
+		}
+		if strings.Contains(found[0][2], "syntax error") {
+			found = found[:1] // the others may follow from it
+		}
+		for _, one := range found {
+			n, _ := strconv.Atoi(one[1])
+			if n < 1 || n > len(places) {
+				s.rejectRuleset(recorded.tables, "nft: "+one[2])
+				return
+			}
+			refused++
+			s.dropNft(places[n-1], "nft: "+one[2], refused > oneByOne)
+		}
+		recorded.sweep()
+	}
+	s.rejectRuleset(recorded.tables, fmt.Sprintf("nft refused rules %d times: the last reason is above", maxRuns))
+}
+
+// dropNft rejects what is at a place, and with alike all rules of its shape in the chain.
+func (s *space) dropNft(at nftPlace, reason string, alike bool) {
+	switch {
+	case at.rule >= 0:
+		rule := at.chain.rules[at.rule]
+		for i := range at.chain.rules {
+			other := &at.chain.rules[i]
+			if other.refused == "" && (i == at.rule || alike && shape(other.text) == shape(rule.text)) {
+				other.refused = reason
+				s.report.Reject(report.FilterRules, nftText(at.table, at.chain, *other), "%s", reason)
+			}
+		}
+	case at.object >= 0:
+		if object := &at.table.objects[at.object]; object.refused == "" {
+			object.refused = reason
+			s.report.Reject(report.Sets, object.kind+" "+object.name, "%s", reason)
+		}
+	case at.chain != nil && len(at.chain.header) > 0:
+		s.report.Remark("chain %s %s %s is on no hook: %s", at.table.family, at.table.name, at.chain.name, reason)
+		at.chain.header = nil
+	default:
+		s.rejectRuleset([]*nftTable{at.table}, reason)
+	}
+}
+
+// sweep removes what was refused.
+func (r *ruleset) sweep() {
+	for _, table := range r.tables {
+		table.objects = slices.DeleteFunc(table.objects, func(o nftObject) bool { return o.refused != "" })
+		for _, chain := range table.chains {
+			chain.rules = slices.DeleteFunc(chain.rules, func(rule nftRule) bool { return rule.refused != "" })
+		}
+	}
+	r.tables = slices.DeleteFunc(r.tables, func(t *nftTable) bool { return len(t.objects)+len(t.chains) == 0 })
+}
+
+// compareTable reads a table back and compares each rule and set with the recorded one.
+func (s *space) compareTable(ctx context.Context, table *nftTable) {
+	if len(table.chains)+len(table.objects) == 0 {
+		return
+	}
+	out, err := s.run(ctx, nil, s.tools.nft, "-a", "list", "table", table.family, table.name)
+	if err != nil {
+		s.rejectRuleset([]*nftTable{table}, "it can't be read back: "+reasonOf(err))
+		return
+	}
+	read, err := readRuleset(bytes.NewReader(out))
+	if err != nil || len(read.tables) != 1 {
+		s.rejectRuleset([]*nftTable{table}, "it can't be read back")
+		return
+	}
+	found := read.tables[0]
+	for _, chain := range table.chains {
+		var rules []nftRule
+		for _, other := range found.chains {
+			if other.name == chain.name {
+				rules = other.rules
+			}
+		}
+		s.compareChain(table, chain, rules)
+	}
+	for _, object := range table.objects {
+		i := slices.IndexFunc(found.objects, func(o nftObject) bool { return o.kind == object.kind && o.name == object.name })
+		switch {
+		case i < 0:
+			s.report.Reject(report.Sets, object.kind+" "+object.name, "it is not in the kernel")
+		case plainObject(found.objects[i]) != plainObject(object):
+			s.report.Differ(report.Sets, object.kind+" "+object.name, "it is read back differently: %s", plainObject(found.objects[i]))
+		default:
+			s.report.Restore(report.Sets, 1)
+		}
+	}
+}
+
+// compareChain compares the rules of a chain with those that the kernel has, whose handles it notes.
+func (s *space) compareChain(table *nftTable, chain *nftChain, found []nftRule) {
+	for i, rule := range chain.rules {
+		if i >= len(found) {
+			s.report.Reject(report.FilterRules, nftText(table, chain, rule), "it is not in the kernel")
+			continue
+		}
+		s.rules.set(table.family, table.name, chain.name, found[i].handle, plainRule(rule.text))
+		if plainRule(found[i].text) == plainRule(rule.text) {
+			s.report.Restore(report.FilterRules, 1)
+		} else {
+			s.report.Differ(report.FilterRules, nftText(table, chain, rule), "it is read back as %s", found[i].text)
+		}
+	}
+}
+
+// plainObject returns an object without counters and without when its elements expire.
+func plainObject(o nftObject) string {
+	if o.kind == "counter" || o.kind == "quota" {
+		return ""
+	}
+	return strings.Join(strings.Fields(expires.ReplaceAllString(nftCounter.ReplaceAllString(o.text, "counter"), "")), " ")
+}

@@ -1,0 +1,139 @@
+//go:build linux
+
+package keeper
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"ovs-offline/replica/report"
+)
+
+// longTime is a timeout in seconds that no replica lives to see.
+const longTime = "8640000"
+
+// quieten makes the kernel send nothing by itself in the namespace: no duplicate address detection, no router
+// solicitations, no addresses of its own. What it sends because of a frame, it sends each time.
+func (s *space) quieten() {
+	for _, group := range []string{"all", "default"} {
+		for name, value := range map[string]string{"accept_dad": "0", "dad_transmits": "0", "router_solicitations": "0", "accept_ra": "0", "autoconf": "0", "addr_gen_mode": "1", "mldv1_unsolicited_report_interval": "0", "mldv2_unsolicited_report_interval": "0"} {
+			_ = writeSetting("net.ipv6.conf."+group+"."+name, value)
+		}
+	}
+	// An answer of proxy ARP, or of proxy ND, comes at once.
+	for _, family := range []string{"ipv4", "ipv6"} {
+		_ = writeSetting("net."+family+".neigh.default.proxy_delay", "0")
+	}
+	// A question must not depend on how many there were before it.
+	for name, value := range map[string]string{"net.ipv4.icmp_ratemask": "0", "net.ipv4.icmp_msgs_per_sec": "1000000", "net.ipv4.icmp_msgs_burst": "1000000", "net.ipv6.icmp.ratelimit": "0"} {
+		_ = writeSetting(name, value)
+	}
+}
+
+// applySettings applies the recorded settings, the general ones first: they change those of the devices.
+func (s *space) applySettings() {
+	names := make([]string, 0, len(s.recorded.Sysctls))
+	for name := range s.recorded.Sysctls {
+		if s.hasSubject(name) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if a, b := rank(a), rank(b); a != b {
+			return a - b
+		}
+		return strings.Compare(a, b)
+	})
+	s.report.Record(report.Settings, len(names))
+	for _, name := range names {
+		value := s.recorded.Sysctls[name]
+		if now, err := readSetting(name); err == nil && now == value {
+			s.report.Restore(report.Settings, 1)
+			continue
+		}
+		err := writeSetting(name, value)
+		now, readErr := readSetting(name)
+		switch {
+		case readErr == nil && now == value:
+			s.report.Restore(report.Settings, 1)
+		case errors.Is(readErr, fs.ErrNotExist):
+			s.report.Reject(report.Settings, name+" = "+value, "this kernel has no such setting")
+		case err != nil:
+			s.report.Reject(report.Settings, name+" = "+value, "%v", err)
+		default:
+			s.report.Differ(report.Settings, name+" = "+value, "it is %s", now)
+		}
+	}
+}
+
+// rank orders settings: ip_forward sets all others of forwarding, "all" those of the devices.
+func rank(name string) int {
+	switch {
+	case name == "net.ipv4.ip_forward":
+		return 0
+	case strings.Contains(name, ".conf.all."):
+		return 1
+	case strings.Contains(name, ".conf.default."):
+		return 2
+	}
+	return 3
+}
+
+// hasSubject reports whether a setting is about the namespace as a whole, or about a device that was restored.
+func (s *space) hasSubject(name string) bool {
+	rest, ok := strings.CutPrefix(name, "net.ipv4.conf.")
+	if !ok {
+		if rest, ok = strings.CutPrefix(name, "net.ipv6.conf."); !ok {
+			return true
+		}
+	}
+	i := strings.LastIndexByte(rest, '.')
+	if i < 0 {
+		return true
+	}
+	device := strings.ReplaceAll(rest[:i], "/", ".")
+	return device == "all" || device == "default" || s.device(device) != nil
+}
+
+// settingPath returns the file of a setting. sysctl(8) writes the dots of a device's name as slashes.
+func settingPath(name string) (string, error) {
+	swapped := strings.Map(func(r rune) rune {
+		switch r {
+		case '.':
+			return '/'
+		case '/':
+			return '.'
+		}
+		return r
+	}, name)
+	if !strings.HasPrefix(swapped, "net/") || strings.Contains("/"+swapped+"/", "/../") || strings.Contains(swapped, "//") {
+		return "", fmt.Errorf("%q is not the name of a setting of networks", name)
+	}
+	return "/proc/sys/" + swapped, nil
+}
+
+func writeSetting(name, value string) error {
+	path, err := settingPath(name)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(value)
+	return errors.Join(err, file.Close())
+}
+
+func readSetting(name string) (string, error) {
+	path, err := settingPath(name)
+	if err != nil {
+		return "", err
+	}
+	value, err := os.ReadFile(path)
+	return strings.TrimSpace(string(value)), err
+}

@@ -1,0 +1,124 @@
+//go:build linux
+
+package keeper
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// ruleTexts are the texts of rules by what the kernel says of a rule: its chain and its handle.
+type ruleTexts struct {
+	saved    map[string][]string // of iptables, in their order, by chainKey
+	byHandle map[string]string   // by ruleKey
+}
+
+func chainKey(family, table, chain string) string { return family + " " + table + " " + chain }
+
+func ruleKey(family, table, chain string, handle uint64) string {
+	return fmt.Sprint(family, " ", table, " ", chain, " ", handle)
+}
+
+// add adds the next rule of a chain of iptables.
+func (r *ruleTexts) add(family, table, chain, text string) {
+	if r.saved == nil {
+		r.saved = map[string][]string{}
+	}
+	key := chainKey(family, table, chain)
+	r.saved[key] = append(r.saved[key], text)
+}
+
+// set gives a rule its text.
+func (r *ruleTexts) set(family, table, chain string, handle uint64, text string) {
+	if r.byHandle == nil {
+		r.byHandle = map[string]string{}
+	}
+	r.byHandle[ruleKey(family, table, chain, handle)] = text
+}
+
+// The families of nftables by the kernel's numbers (linux/netfilter.h).
+func familyName(number uint8) string {
+	switch number {
+	case unix.NFPROTO_IPV4:
+		return "ip"
+	case unix.NFPROTO_IPV6:
+		return "ip6"
+	case unix.NFPROTO_INET:
+		return "inet"
+	case unix.NFPROTO_ARP:
+		return "arp"
+	case unix.NFPROTO_BRIDGE:
+		return "bridge"
+	case unix.NFPROTO_NETDEV:
+		return "netdev"
+	}
+	return fmt.Sprint(number)
+}
+
+// number finds the handles of the rules of iptables: the kernel lists the rules of a chain in their order.
+func (r *ruleTexts) number() error {
+	if len(r.saved) == 0 {
+		return nil
+	}
+	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	next := map[string]int{}
+	for _, family := range []uint8{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6} {
+		messages, err := conn.Execute(netlink.Message{
+			Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETRULE), Flags: netlink.Request | netlink.Dump},
+			Data:   []byte{family, 0, 0, 0},
+		})
+		if err != nil {
+			return err
+		}
+		for _, message := range messages {
+			table, chain, handle := ruleOf(message.Data)
+			key := chainKey(familyName(family), table, chain)
+			if i := next[key]; i < len(r.saved[key]) {
+				r.set(familyName(family), table, chain, handle, r.saved[key][i])
+			}
+			next[key]++
+		}
+	}
+	return nil
+}
+
+// ruleOf reads the table, the chain and the handle of a rule in a message of the kernel.
+func ruleOf(data []byte) (table, chain string, handle uint64) {
+	if len(data) < 4 {
+		return "", "", 0
+	}
+	attributes, err := netlink.NewAttributeDecoder(data[4:])
+	if err != nil {
+		return "", "", 0
+	}
+	attributes.ByteOrder = bigEndian()
+	for attributes.Next() {
+		switch attributes.Type() {
+		case unix.NFTA_RULE_TABLE:
+			table = attributes.String()
+		case unix.NFTA_RULE_CHAIN:
+			chain = attributes.String()
+		case unix.NFTA_RULE_HANDLE:
+			handle = attributes.Uint64()
+		}
+	}
+	return table, chain, handle
+}
+
+// bigEndian is the byte order of numbers in messages of netfilter.
+func bigEndian() binary.ByteOrder { return binary.BigEndian }
+
+// text returns the text of a rule.
+func (r *ruleTexts) text(family, table, chain string, handle uint64) string {
+	if text := r.byHandle[ruleKey(family, table, chain, handle)]; text != "" {
+		return text
+	}
+	return fmt.Sprintf("rule with handle %d", handle)
+}
