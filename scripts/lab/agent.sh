@@ -166,6 +166,26 @@ table=82,priority=77,ct_state=+new-est,tcp6,$reg,tp_dst=22,actions=ct(commit,zon
 EOT
 }
 
+# trusted_flows: prints the flows of ports without firewall: devices of routers, and VMs without
+# port security. What they send to VMs of the node meets the firewall of those.
+trusted_flows() {
+    local port name node network kind interface number
+    for port in "${PORTS[@]}"; do
+        read -r name node network _ _ kind <<<"$port"
+        [[ $node != "$NODE" || $kind != open ]] || trusted_port "$(ofport "$(port_name "$name")")" "${LOCAL_VLAN[$NODE:$network]}"
+    done
+    while read -r _ interface number kind _; do
+        [[ $kind != namespace ]] || trusted_port "$number" "$(ovs-vsctl get Port "$interface" tag)"
+    done <"$LAB/ports"
+}
+
+trusted_port() {
+    cat <<EOT
+table=60,priority=100,in_port=$1,actions=load:$1->NXM_NX_REG5[],load:$2->NXM_NX_REG6[],resubmit(,73)
+table=73,priority=80,reg5=$1,actions=resubmit(,94)
+EOT
+}
+
 # With l2pop, the agent knows where VMs are, and answers ARP for them; others are learned.
 tunnel_base() {
     local other network

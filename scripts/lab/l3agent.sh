@@ -21,10 +21,10 @@ forward_in() {
         net.ipv4.conf.all.arp_announce=2
         net.ipv6.conf.all.forwarding=1
         net.ipv4.tcp_synack_retries=0
-        net.ipv4.icmp_ratelimit=0
+        net.ipv4.icmp_ratemask=0
         net.ipv6.icmp.ratelimit=0
     )
-    for timeout in tcp_timeout_syn_sent tcp_timeout_syn_recv udp_timeout udp_timeout_stream icmp_timeout icmpv6_timeout; do
+    for timeout in tcp_timeout_syn_sent tcp_timeout_syn_recv tcp_timeout_unacknowledged tcp_timeout_max_retrans udp_timeout udp_timeout_stream icmp_timeout icmpv6_timeout; do
         settings+=("net.netfilter.nf_conntrack_$timeout=3600")
     done
     in_namespace "$1" sysctl -qw "${settings[@]}"

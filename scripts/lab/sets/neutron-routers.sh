@@ -106,6 +106,7 @@ node_switch() {
 node_finish() {
     agent_flows
     dvr_flows
+    trusted_flows | sed "s/^/cookie=$COOKIE,/" | add_flows br-int OpenFlow13
     settle_namespaces
 }
 
@@ -113,9 +114,10 @@ router() { printf 'qrouter-%s' "$(made_uuid "router-$1")"; }
 
 # add_device NAME NETWORK MAC NAMESPACE: adds the port of a router's device.
 add_device() {
-    local device
+    local device mtu=1430
     device=$(port_name "$1")
-    add_namespace_port br-int "$device" "$4"
+    [[ $2 != flat ]] || mtu=1500
+    add_namespace_port br-int "$device" "$4" mtu_request=$mtu
     bind_port "$1" "$device" "$2" "$3"
 }
 
