@@ -90,7 +90,7 @@ func (s *kernelStep) comeOut(ctx context.Context, passage linux.Passage, came fr
 			return fmt.Errorf("the frame that came out of %s: %w", out.Device, err)
 		}
 		if name := reaction(read, came); name != "" {
-			if !passage.Local {
+			if !passage.Local && name != redirect { // which the sender gets beside the packet's way, and not each time
 				s.addReaction(name, came)
 			}
 			continue
@@ -184,6 +184,9 @@ func (s *kernelStep) lossBy(name string) Loss {
 	}
 	return Unrouted
 }
+
+// redirect is the ICMP error that tells a sender of a better way.
+const redirect = icmpError + ": redirect"
 
 // reaction names what the kernel made of a packet in place of sending it on: an ICMP error or a TCP reset;
 // it returns "" for the packet itself, and for an answer to it.

@@ -451,7 +451,7 @@ func outputsOf(real *sets.Packet, fragment bool) ([]string, error) {
 func answersOf(real *sets.Packet) []string {
 	var list []string
 	for _, o := range real.Outputs {
-		if f, err := sets.Frame(o.Bytes); err == nil && !o.Own {
+		if f, err := sets.Frame(o.Bytes); err == nil && !o.Own && f.Packet.Get("icmp_type") != "5" { // a redirect: the packet itself goes on
 			list = append(list, answerOf(f.Packet))
 		}
 	}
