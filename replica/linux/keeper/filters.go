@@ -21,7 +21,7 @@ import (
 
 // Bounds of the rules of one namespace.
 const (
-	maxFilterRules = 200000
+	maxFilterRules = 100000
 	maxFilterLine  = 16 << 10 // bytes
 	maxFilterBytes = 128 << 20
 	// maxRuns bounds how often the rules of one family are tried again without those that were refused, and
