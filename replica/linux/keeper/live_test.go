@@ -225,3 +225,8 @@ func inside(t *testing.T, wd *workdir.Dir, namespace string, argv ...string) str
 	}
 	return string(out)
 }
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}
