@@ -172,8 +172,15 @@ func (s *space) configureDevices() {
 	for _, d := range s.devices { // once all are up: a bridge waits for its ports
 		s.enslave(d)
 	}
-	for _, d := range s.devices {
-		s.addAddresses(d)
+	for _, link := range s.recorded.Links {
+		s.report.Record(report.Addresses, len(link.Assigned))
+		if d := s.device(link.Name); d != nil {
+			s.addAddresses(d)
+			continue
+		}
+		for _, assigned := range link.Assigned {
+			s.report.Reject(report.Addresses, assigned.Network.String()+" dev "+link.Name, "there is no such device")
+		}
 	}
 	for _, d := range s.devices {
 		if d.fd >= 0 && d.recorded.Up && !d.recorded.Carrier {
@@ -219,7 +226,6 @@ func (s *space) enslave(d *device) {
 
 // addAddresses adds the addresses of a device.
 func (s *space) addAddresses(d *device) {
-	s.report.Record(report.Addresses, len(d.recorded.Assigned))
 	for _, assigned := range d.recorded.Assigned {
 		addr := &netlink.Addr{IPNet: ipNet(assigned.Network), Scope: scopeNumber(assigned.Scope)}
 		if assigned.Peer.IsValid() {

@@ -110,6 +110,13 @@ func seal() error {
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &readOnly); err != nil {
 		_ = unix.Mount("", "/", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "") // before Linux 5.12
 	}
+	// A name in a rule leads to no server of names, of this host or another.
+	for _, file := range []string{"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts"} {
+		_ = unix.Mount("/dev/null", file, "", unix.MS_BIND, "")
+	}
+	for _, folder := range []string{"/run/nscd", "/run/systemd/resolve", "/run/dbus"} {
+		_ = unix.Mount("none", folder, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		_ = unix.MountSetattr(unix.AT_FDCWD, "/proc", unix.AT_RECURSIVE, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
 	}

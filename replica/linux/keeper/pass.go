@@ -77,11 +77,11 @@ func (k *keeper) pass(q linux.Question) (*linux.Passage, error) {
 	return passage, nil
 }
 
-// prepare throws away what the kernel did by itself since the last question.
+// prepare makes the connections those of the capture, and throws away what the kernel did by itself since the last question.
 func (s *space) prepare(fresh bool) {
+	s.flows.begin(fresh)
 	s.readFrames()
 	s.drain(func(netlink.Message) {})
-	s.flows.begin(fresh)
 }
 
 // reset undoes what the frames of a question left.
