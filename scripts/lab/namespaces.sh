@@ -69,7 +69,7 @@ has_settled() {
 }
 
 # record_namespaces OUTDIR: writes what each namespace of the node has, under the names that a
-# working directory has for it.
+# working directory has for it. It has more than an sos report.
 record_namespaces() {
     local name
     for name in $(namespace_names); do
