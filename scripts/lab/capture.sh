@@ -273,6 +273,7 @@ collect_networking() {
 collect_namespaces() {
     local name what
     for name in $(namespace_names); do
+        [[ $name != "$OWN" ]] || continue
         for what in 'ip -d address show' 'ip route show table all' 'ip rule list' 'ip -4 rule list' \
             'ip -6 rule list' 'ip -s -s neigh show' iptables-save ip6tables-save 'sysctl -a'; do
             collect networking "ip netns exec $name $what"

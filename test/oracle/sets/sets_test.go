@@ -54,6 +54,21 @@ func TestPacketsThroughNamespacesGoWhereTheLabIsBuiltForThemToGo(t *testing.T) {
 	}
 }
 
+// TestPacketsThroughOwnNamespacesGoWhereTheLabIsBuiltForThemToGo runs the sets whose packets pass rules of iptables in
+// the nodes' own namespaces.
+func TestPacketsThroughOwnNamespacesGoWhereTheLabIsBuiltForThemToGo(t *testing.T) {
+	for _, name := range OwnNames() {
+		s := RecordedNamespaces(t, lab, name)
+		checkSurprises(t, s)
+		for _, node := range s.Nodes {
+			text, err := os.ReadFile(filepath.Join(s.Dir, "nodes", node, "own", "iptables-save"))
+			if err != nil || !strings.Contains(string(text), "--physdev-is-bridged") {
+				t.Errorf("%s: no rules of bridges were recorded (%v)", node, err)
+			}
+		}
+	}
+}
+
 // recordsNamespaces checks that the workdir of a node has the outputs of each namespace with a device.
 func recordsNamespaces(t *testing.T, s *Set) {
 	paths, err := s.Workdirs(context.Background(), filepath.Join(t.TempDir(), "wd"), Native)
