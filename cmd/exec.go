@@ -20,21 +20,26 @@ import (
 	"ovs-offline/replica/set"
 )
 
-type execOptions struct{ *options }
+type execOptions struct {
+	*options
+	netns string
+}
 
 func newExec(shared *options) *cobra.Command {
-	o := &execOptions{shared}
+	o := &execOptions{options: shared}
 	command := &cobra.Command{
 		Use: "exec PROGRAM [ARGUMENT...]", Short: "Run a tool against the running replica", Args: cobra.MinimumNArgs(1),
 		Long: "Run a tool against the running replica, with the environment that activate sets. If the\n" +
 			"replica runs in containers or in an image, so does the tool. The exit code is the tool's.\n" +
 			"Put the flags of ovs-offline before PROGRAM; everything after it is passed to the tool. In a\n" +
-			"folder of several nodes, --node chooses one.",
-		Example:           "  ovs-offline exec ovs-vsctl --columns=name,ofport list interface\n  ovs-offline exec ovs-ofctl add-flows br-int - <flows.txt\n  ovs-offline -w nodes exec --node compute1 ovs-vsctl show",
+			"folder of several nodes, --node chooses one. With --netns, PROGRAM is one of this host, and runs\n" +
+			"in that network namespace of the node, as \"ip netns exec\" would on the node.",
+		Example:           "  ovs-offline exec ovs-vsctl --columns=name,ofport list interface\n  ovs-offline exec ovs-ofctl add-flows br-int - <flows.txt\n  ovs-offline -w nodes exec --node compute1 ovs-vsctl show\n  ovs-offline exec --netns qrouter-6d42 ip route get 8.8.8.8",
 		ValidArgsFunction: completeTools,
 		RunE:              o.withChosenNode(o.orInPod(always, o.withNode(o.run))),
 	}
 	o.nodeFlagFor(command, oneNode)
+	o.netnsFlag(command, &o.netns)
 	command.Flags().SetInterspersed(false)
 	return command
 }
@@ -43,6 +48,9 @@ func (o *execOptions) run(ctx context.Context, node *set.Node, wd *workdir.Dir, 
 	state, err := node.Running(ctx, wd)
 	if err != nil {
 		return err
+	}
+	if o.netns != "" {
+		return o.runInNamespace(ctx, wd, o.netns, argv, setVariables(replica.Scripts(wd, state.Kinds).Environment()))
 	}
 	command := runtime.Command{Argv: argv, Stdin: o.In, Stdout: o.stdout(), Stderr: o.Err, Terminal: o.interactive()}
 	executor, err := node.Executor(ctx, wd, state, command.Terminal)

@@ -15,19 +15,24 @@ import (
 	"ovs-offline/replica/set"
 )
 
-type shellOptions struct{ *options }
+type shellOptions struct {
+	*options
+	netns string
+}
 
 func newShell(shared *options) *cobra.Command {
-	o := &shellOptions{shared}
+	o := &shellOptions{options: shared}
 	command := &cobra.Command{
 		Use: "shell", Short: "Run a shell in which the tools talk to the replica", Args: exactArgs(),
 		Long: "Run a shell (SHELL) in which ovs-vsctl, ovs-ofctl, ovn-nbctl and the other tools talk to\n" +
 			"the replica, as after sourcing activate. The exit code is the shell's.\n" +
-			"In a folder of several nodes, --node chooses one.",
-		Example: "  ovs-offline shell\n  echo 'ovs-vsctl show' | ovs-offline shell",
+			"In a folder of several nodes, --node chooses one. With --netns, the shell runs in that network\n" +
+			"namespace of the node.",
+		Example: "  ovs-offline shell\n  ovs-offline shell --netns qrouter-6d42\n  echo 'ovs-vsctl show' | ovs-offline shell",
 		RunE:    o.withChosenNode(o.orInPod(always, o.withNode(o.run))),
 	}
 	o.nodeFlagFor(command, oneNode)
+	o.netnsFlag(command, &o.netns)
 	return command
 }
 
@@ -37,6 +42,9 @@ func (o *shellOptions) run(ctx context.Context, node *set.Node, wd *workdir.Dir,
 		return err
 	}
 	argv, env := replica.Scripts(wd, state.Kinds).Shell(cmp.Or(os.Getenv("SHELL"), "/bin/sh"), o.interactive())
+	if o.netns != "" {
+		return o.runInNamespace(ctx, wd, o.netns, argv, env)
+	}
 	// No context ends the shell: Ctrl-C is meant for the programs in it.
 	shell := exec.Command(argv[0], argv[1:]...)
 	shell.Env = append(os.Environ(), env...)

@@ -179,7 +179,7 @@ func (c *capture) firstFragment(captured frame.Frame) *frame.Frame {
 
 // start returns where a packet of FROM begins.
 func (c *capture) start(captured frame.Frame, first *frame.Frame) (follow.Start, error) {
-	start := follow.Start{Packet: captured.Packet, Size: captured.Size, ID: captured.ID, Headless: captured.Headless}
+	start := follow.Start{Packet: captured.Packet, Size: captured.Size, ID: captured.ID, Headless: captured.Headless, MayFragment: captured.MayFragment}
 	if c.tap.node == nil {
 		var err error
 		if start.Network, err = c.tap.network(captured.Packet); err != nil {

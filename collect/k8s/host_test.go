@@ -3,8 +3,11 @@ package k8s_test
 import (
 	"context"
 	"io"
+	"os"
+	osexec "os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +49,7 @@ func TestWhatBelongsToTheMachine(t *testing.T) {
 	}
 	for _, want := range []string{
 		"host/ovn-controller.coverage.show", "host/ovn-controller.connection-status", "host/ovn-controller.inc-engine.show-stats", "host/ovn-controller.stopwatch.show",
+		"host/ip.rule", "host/ip.rule.6", "host/ip.neigh", "host/sysctl",
 		"host/ovn-northd.status", "host/ovn-northd.inc-engine.show-stats", "host/ovsdb-server.memory.show", "host/nb.memory.show", "host/sb.coverage.show",
 		"host/logs/ovs-vswitchd/ovs-vswitchd.log", "host/logs/ovsdb-server-nb/ovnkube-node-worker.current.log", "host/logs/ovsdb-server-nb/ovnkube-node-worker.previous.log",
 		"host/logs/ovsdb-server-sb/ovnkube-node-worker.current.log", "host/logs/ovnkube-controller/ovnkube-node-worker.current.log",
@@ -54,11 +58,47 @@ func TestWhatBelongsToTheMachine(t *testing.T) {
 			t.Errorf("%s is missing: %q", want, names)
 		}
 	}
+	for tool, output := range map[string]string{"iptables-save": "iptables-save", "ip6tables-save": "ip6tables-save", "nft": "nft.ruleset", "ipset": "ipset.save", "conntrack": "conntrack"} {
+		if _, err := osexec.LookPath(tool); err == nil && !slices.Contains(names, "host/"+output) {
+			t.Errorf("host/%s is missing: %q", output, names)
+		}
+	}
 	expect.Equal(t, files.Read(t, filepath.Join(place, "host/logs/ovs-vswitchd/ovs-vswitchd.log")), line)
 	for _, name := range []string{"coverage.show", "upcall.show", "memory.show"} {
 		if files.Read(t, filepath.Join(place, "recorded", name)) == "" {
 			t.Errorf("%s is empty", name)
 		}
+	}
+}
+
+// TestToolsThatTheContainerLacks checks that a tool of netfilter that is not in the container costs its output
+// and one remark.
+func TestToolsThatTheContainerLacks(t *testing.T) {
+	_, exec := live(t, "kubernetes")
+	bin := t.TempDir()
+	for _, tool := range []string{"iptables-save", "nft"} {
+		if err := os.WriteFile(filepath.Join(bin, tool), []byte("#!/bin/sh\nexit 127\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec.env["PATH"] = bin + ":" + exec.env["PATH"]
+	place := filepath.Join(t.TempDir(), "w")
+	result := collectOne(t, cluster(exec, interconnect("worker")...), place, k8s.Options{Nodes: []string{"worker"}})
+	var remarks []string
+	for _, collection := range result.Collections {
+		expect.Equal(t, len(collection.Lost), 0, collection.Lost)
+		for _, remark := range collection.Remarks {
+			if strings.Contains(remark, "lacks") {
+				remarks = append(remarks, remark)
+			}
+		}
+	}
+	expect.Equal(t, len(remarks), 1, remarks)
+	if !strings.HasSuffix(remarks[0], "the container lacks iptables-save, nft: what only they tell about the kernel is missing") {
+		t.Error(remarks[0])
+	}
+	if files.Read(t, filepath.Join(place, "host/ip.rule")) == "" {
+		t.Error("ip rule is missing")
 	}
 }
 

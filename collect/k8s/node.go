@@ -199,10 +199,17 @@ func (s *nodeSource) outputsOf(target Target, frames []frame, bridge string) {
 			}
 		}
 	}
+	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
-		if len(s.node.Outputs(name, bridge)) == 0 {
+		command, _ := recording.Find(name)
+		if tool, _, _ := strings.Cut(command.Line, " "); failed[name][0].lacksTool() {
+			missing = append(missing, tool)
+		} else if len(s.node.Outputs(name, bridge)) == 0 {
 			s.lost(target, name, failed[name], bridge)
 		}
+	}
+	if missing = slices.Compact(missing); len(missing) > 0 {
+		s.node.Remarks = append(s.node.Remarks, fmt.Sprintf("%s: the container lacks %s: what only they tell about the kernel is missing", target, strings.Join(missing, ", ")))
 	}
 }
 
@@ -239,13 +246,15 @@ func (f frame) failure() string {
 }
 
 // firstError returns the first line of stderr that is neither a log message nor the
-// last line of ovs-appctl ("server returned an error"); else the last log message.
+// last line of ovs-appctl ("server returned an error"); else the last log message. Messages of conntrack
+// that count its entries, and of sysctl about settings that nobody may read, are no errors.
 func (f frame) firstError() string {
 	logged := ""
 	for line := range strings.Lines(f.stderr) {
 		line = strings.TrimSpace(line)
 		switch {
 		case line == "" || strings.HasSuffix(line, "server returned an error"):
+		case strings.HasSuffix(line, "flow entries have been shown."), strings.HasPrefix(line, "sysctl: permission denied on key"), strings.HasPrefix(line, "sysctl: reading key"):
 		case strings.Contains(line, "|WARN|") || strings.Contains(line, "|ERR|"):
 			logged = line
 		default:
@@ -261,14 +270,17 @@ func (f frame) noConnection() bool {
 	return slices.ContainsFunc(messages, func(message string) bool { return strings.Contains(f.stderr, message) })
 }
 
-// unsupported reports whether a command failed because this version of OVS, the
-// OpenFlow version, the bridge or the datapath does not support it, or because the
-// container lacks a program that does not belong to OVS.
-func (f frame) unsupported() bool {
+// lacksTool reports whether a command failed because the container lacks a program that does not belong to
+// OVS or OVN.
+func (f frame) lacksTool() bool {
 	const notFound = 127 // sh(1)
-	if command, _, known := f.command(); known && f.code == notFound && !strings.HasPrefix(command.Line, "ovs") {
-		return true
-	}
+	command, _, known := f.command()
+	return known && f.code == notFound && !strings.HasPrefix(command.Line, "ov")
+}
+
+// unsupported reports whether a command failed because this version of OVS, the
+// OpenFlow version, the bridge or the datapath does not support it.
+func (f frame) unsupported() bool {
 	messages := []string{
 		"is not a valid command", "unknown command", "unknown table", // an older OVS
 		"version negotiation failed", "none of the usable flow formats", "OFPBRC_BAD_TYPE", "OFPBRC_BAD_STAT", // OpenFlow

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,15 +73,22 @@ V(){ ovs-vsctl --timeout=$t --db="unix:$R/db.sock" "$@";}
 D(){ l=$(A dpctl/dump-dps)||return;for d in $l;do A "$@" "$d"||return;done;}
 `
 
-// shellLine returns the shell text that runs a recorded command, in which A, V and
-// D replace the tools that they add options to.
+// kernelTools defines K, which runs a tool unless the kernel has not loaded a module: there is nothing to
+// print then, and conntrack and ipset would make the kernel load it. Both modules have parameters, and so a
+// folder in /sys/module also where they are part of the kernel.
+const kernelTools = `K(){ [ -d /sys/module ]&&[ ! -d "/sys/module/$1" ]&&return;shift;"$@";}
+`
+
+// shellLine returns the shell text that runs a recorded command, in which A, V, D and
+// K replace the tools that they add something to.
 func shellLine(command recording.Command) string {
 	tool, arguments, _ := strings.Cut(command.Line, " ")
-	function := map[string]string{"ovs-appctl": "A", "ovs-vsctl": "V", "ovs-ofctl": "ovs-ofctl --timeout=$T", "ip": "ip"}[tool]
+	function := map[string]string{"ovs-appctl": "A", "ovs-vsctl": "V", "ovs-ofctl": "ovs-ofctl --timeout=$T",
+		"conntrack": "K nf_conntrack conntrack", "ipset": "K ip_set ipset"}[tool]
 	if command.Scope == recording.OfDatapath {
 		function = "D"
 	}
-	return function + " " + arguments
+	return strings.TrimSpace(cmp.Or(function, tool) + " " + arguments)
 }
 
 // liveCommands returns the recorded commands of one scope that are run on a live node.
@@ -134,9 +142,9 @@ func askText(target string) string {
 	return text.String() + "\n};}\n"
 }
 
-// datapathText runs the commands that print what the datapath holds, with the long timeout.
+// datapathText runs the commands that print what the datapath and netfilter hold, with the long timeout.
 func datapathText() string {
-	return prologue + ovsTools + "t=$T\n" + framed(liveCommands(false, true)) + logFilesText + "z"
+	return prologue + ovsTools + kernelTools + "t=$T\n" + framed(liveCommands(false, true)) + logFilesText + "z"
 }
 
 // logFilesText prints the logs that the container has as files: the present ones, and the last of the

@@ -72,7 +72,7 @@ func (s *splitter) add(line string) {
 	}
 	switch {
 	case s.open == nil:
-	case isPrompt(line), isSection(line), isFence(line) && s.output.Len() > 0, line == "" && s.output.Len() > 0 && isDense(s.open.Run.Command):
+	case isPrompt(line) && !isRemark(line), isSection(line), isFence(line) && s.output.Len() > 0, line == "" && s.output.Len() > 0 && isDense(s.open.Run.Command):
 		s.end()
 	case isFence(line), line == "" && s.output.Len() == 0:
 	default:

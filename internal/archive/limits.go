@@ -30,7 +30,7 @@ type Limits struct {
 // hundred thousand entries and 30 GB, and compress to a tenth.
 func Default() Limits {
 	return Limits{Bytes: 100 << 30, FileBytes: 8 << 30, Ratio: 250, Entries: 1_000_000, Files: 20_000, Links: 200_000, Nodes: 1000,
-		Aside: 60_000, AsideBytes: 16 << 30}
+		Aside: 30_000, AsideBytes: 16 << 30}
 }
 
 func (l Limits) orDefault() Limits {

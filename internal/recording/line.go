@@ -46,8 +46,8 @@ func ParseFileName(name string) (Invocation, bool) {
 	for _, ending := range []string{".txt", ".log", ".out"} {
 		name = strings.TrimSuffix(name, ending)
 	}
-	if command, namespace, number, ok := NamespaceOfFile(name); ok {
-		return Invocation{Command: command, Argument: namespace}, number == 0
+	if command, namespace, number, ok := NamespaceOfFile(name); ok && number == 0 {
+		return Invocation{Command: command, Argument: namespace}, true
 	}
 	for i := range name {
 		if i > 0 && name[i-1] != '_' && name[i-1] != '.' {
@@ -152,7 +152,8 @@ type run struct {
 }
 
 // readWords takes the options away. ovs-dpctl has the commands of ovs-appctl's dpctl/, and ovn-appctl is
-// ovs-appctl with another default of -t.
+// ovs-appctl with another default of -t. Options of ip(8) that choose a family stay: its output is then only
+// a part.
 func readWords(words []string) run {
 	r, target := run{separator: " "}, ""
 	withValue := []string{"-O", "--protocols", "-t", "--timeout", "--target", "-f", "--format", "-T", "--db"}
@@ -160,7 +161,7 @@ func readWords(words []string) run {
 		word := words[i]
 		name, value, joined := strings.Cut(word, "=")
 		switch {
-		case !strings.HasPrefix(word, "-"):
+		case !strings.HasPrefix(word, "-"), words[0] == "ip" && (word == "-4" || word == "-6"):
 			r.words = append(r.words, word)
 			continue
 		case joined:

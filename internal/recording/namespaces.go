@@ -71,7 +71,10 @@ func parseNamespaced(words []string) (run Invocation, isOne, ok bool) {
 		return Invocation{}, false, false
 	}
 	command, ok := namespaceLines()[strings.Join(wholeAddress(line), " ")]
-	return Invocation{Command: command, Argument: words[3]}, true, ok
+	if !ok {
+		return Invocation{}, true, false
+	}
+	return Invocation{Command: command, Argument: words[3]}, true, true
 }
 
 // namespacedFile matches the file names of outputs of named network namespaces. sos numbers the files of one

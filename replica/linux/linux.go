@@ -54,7 +54,10 @@ type Passage struct {
 	// Connections are the connections that the frame and the earlier ones of the question opened or changed, as
 	// conntrack -L prints them without the number of the protocol.
 	Connections []string `json:"connections,omitempty"`
-	// Remarks say what is not certain about the passage.
+	// Unreachable is what the kernel found to be unreachable, "network" or "host", where it has no route for the
+	// frame and sent no ICMP error: it sends a sender no more than some of these each second.
+	Unreachable string `json:"unreachable,omitempty"`
+	// Remarks say why the frame is gone, if no step does, or what is not certain about the passage.
 	Remarks []string `json:"remarks,omitempty"`
 }
 

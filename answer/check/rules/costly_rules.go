@@ -41,7 +41,7 @@ func costlyRules() rule.Rule {
 				if !settled(c, name) {
 					continue
 				}
-				found(rule.Finding{Rule: "flows-of-no-row", Nodes: rule.OnNode(name), What: fmt.Sprintf("%s of the integration bridge have a cookie that no row of the southbound database has", phrase.Count(unknown, "flow")),
+				found(rule.Finding{Rule: "flows-of-no-row", Nodes: rule.OnNode(name), What: fmt.Sprintf("the integration bridge has %s with a cookie that no row of the southbound database has", phrase.Count(unknown, "flow")),
 					Follows:  "a row was deleted and its flows stayed, or another program wrote them: packets take a way that OVN does not know",
 					Evidence: []string{"ovs-ofctl dump-flows: cookie"}, Next: []string{"ovs-offline drift " + name, "ovs-offline top"}})
 			}

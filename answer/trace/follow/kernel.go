@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -89,7 +90,7 @@ func (s *kernelStep) comeOut(ctx context.Context, passage linux.Passage, came fr
 			return fmt.Errorf("the frame that came out of %s: %w", out.Device, err)
 		}
 		if name := reaction(read, came); name != "" {
-			if !passage.Local {
+			if !passage.Local && name != redirect { // which the sender gets beside the packet's way, and not each time
 				s.addReaction(name, came)
 			}
 			continue
@@ -102,6 +103,8 @@ func (s *kernelStep) comeOut(ctx context.Context, passage linux.Passage, came fr
 	case s.hop.hasOutcome():
 	case passage.Local:
 		s.add(Branch{Kind: Delivered, Port: s.hop.Port, Why: "it is for " + s.hop.Bridge + " itself"}, came)
+	case passage.Unreachable != "":
+		s.addReaction(icmpError+": "+passage.Unreachable+" unreachable", came)
 	default:
 		s.add(s.lost(passage, came), came)
 	}
@@ -182,6 +185,9 @@ func (s *kernelStep) lossBy(name string) Loss {
 	return Unrouted
 }
 
+// redirect is the ICMP error that tells a sender of a better way.
+const redirect = icmpError + ": redirect"
+
 // reaction names what the kernel made of a packet in place of sending it on: an ICMP error or a TCP reset;
 // it returns "" for the packet itself, and for an answer to it.
 func reaction(out wire.Frame, came frame) string {
@@ -204,35 +210,24 @@ func reaction(out wire.Frame, came frame) string {
 
 // lost returns the end of a packet that did not come out of the namespace.
 func (s *kernelStep) lost(passage linux.Passage, came frame) Branch {
-	branch := Branch{Kind: Dropped, Stage: lastRule(s.hop.Pass)}
-	at := s.hop.Bridge
-	reached := func(hook string) bool { return slices.Contains(passage.Reached, hook) }
-	ttl, _ := came.packet().Number("nw_ttl")
+	branch := Branch{Kind: Dropped, Stage: lastRule(s.hop.Pass), Why: strings.Join(passage.Remarks, "; ")}
+	ttl, hasTTL := came.packet().Number("nw_ttl")
 	switch {
 	case slices.ContainsFunc(passage.Steps, func(step linux.Step) bool { return step.Verdict == "drop" }):
-		branch.Loss, branch.Why = ByRule, "a rule of "+at+" drops it"
-	case len(passage.Steps) == 0 && len(passage.Reached) == 0:
-		branch.Loss, branch.Why = NotTaken, fmt.Sprintf("the device %s of %s does not take it: it is not for the device's MAC address, or the device is down", s.device.Name, at)
-	case ttl <= 1 && came.packet().Has("nw_ttl"):
+		branch.Loss, branch.Why = ByRule, "a rule of "+s.hop.Bridge+" drops it"
+	case came.packet().EtherType() == flow.ARP:
+		branch.Loss, branch.Why = NoAddress, s.hop.Bridge+" does not answer for the address"
+	case len(passage.Steps)+len(passage.Reached) == 0:
+		branch.Loss = NotTaken
+		branch.Why = cmp.Or(branch.Why, fmt.Sprintf("the device %s of %s does not take it", s.device.Name, s.hop.Bridge))
+	case hasTTL && ttl <= 1:
 		branch.Loss, branch.Why = Expired, "the TTL has expired"
-	case !reached("forward") && !reached("input"):
-		branch.Loss, branch.Why = Unrouted, s.unrouted(came)
+	case branch.Why != "":
+		branch.Loss = Unrouted
 	default:
 		branch.Loss, branch.Why = Unknown, "the kernel sends it nowhere"
 	}
 	return branch
-}
-
-// unrouted returns why the kernel routes a packet nowhere.
-func (s *kernelStep) unrouted(came frame) string {
-	setting := "net.ipv4.ip_forward"
-	if t, ok := conntrack.TupleOf(came.packet(), 0); ok && t.Dst.Is6() {
-		setting = "net.ipv6.conf.all.forwarding"
-	}
-	if s.host.Sysctl(s.device.Namespace, setting) == "0" {
-		return fmt.Sprintf("%s forwards no packets: %s is 0", s.hop.Bridge, setting)
-	}
-	return fmt.Sprintf("%s has no route for it, or its reverse path filter refuses it", s.hop.Bridge)
 }
 
 // passIn returns the rules that a frame met in a namespace as the stages of a pass.

@@ -74,10 +74,11 @@ func (s *kernelStep) neighbour(ctx context.Context, device host.Device, asked *r
 		return answer, "what that device leads to was not recorded", nil
 	}
 	w := &walk{tracer: s.tracer, initial: s.state, assumed: s.assumed, asks: true}
-	root, _, err := w.enter(ctx, s.host, port, flow.Packet{}, frame{subject: conntrack.Subject{Packet: asked.packet}}, s.state, count{})
+	root, state, err := w.enter(ctx, s.host, port, flow.Packet{}, frame{subject: conntrack.Subject{Packet: asked.packet}}, s.state, count{})
 	if err != nil {
 		return answer, "", err
 	}
+	s.state = state // bridges on the way have learned addresses
 	for hop, branch := range root.Ends() {
 		switch {
 		case isAnswer(branch.Packet, asked.target) && branch.Port != nil && branch.Port.Name == device.Name && hop.Node == s.host.Name:

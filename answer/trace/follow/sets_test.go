@@ -130,7 +130,7 @@ func predicts(t *testing.T, s *sets.Set, hosts []*host.Host) {
 // comparePredictions fails for each packet whose prediction is wrong, and returns how many
 // are undetermined.
 func comparePredictions(t *testing.T, s *sets.Set, hosts []*host.Host, options follow.Options) (undetermined int) {
-	q := question{tracer: follow.New(hosts, options), packets: map[int]*sets.Packet{}}
+	q := question{tracer: follow.New(hosts, options), packets: map[int]*sets.Packet{}, ports: map[string]string{}}
 	for _, networks := range hosts[0].Networks {
 		q.network = networks[0]
 	}
@@ -168,6 +168,8 @@ type question struct {
 	tracer  *follow.Tracer
 	network string // the nodes' name for the fabric's network
 	packets map[int]*sets.Packet
+	// ports are the source ports that the tracer's kernel chose at random, by those that the set's kernel chose.
+	ports map[string]string
 }
 
 // prediction is what the tracer says of a packet.
@@ -215,6 +217,7 @@ func (q question) after(ctx context.Context, p *sets.Packet, before []*follow.St
 		}
 		for _, o := range hop.Outcomes(after) {
 			all = append(all, o.State)
+			q.noteRandom(o, p, out)
 			if o.Branch.Kind == follow.Delivered && slices.Contains(out, outputOf(o.Hop, o.Branch, p.Datagram != 0)) {
 				taken = append(taken, o.State)
 			}
@@ -232,10 +235,27 @@ func (q question) after(ctx context.Context, p *sets.Packet, before []*follow.St
 	return once, nil
 }
 
+// noteRandom notes which source port the tracer's kernel chose at random for a packet, and which one the set's.
+func (q question) noteRandom(o follow.Outcome, p *sets.Packet, out []string) {
+	if o.Branch.Kind != follow.Delivered || len(o.Branch.Uncertain) == 0 {
+		return
+	}
+	predicted := outputOf(o.Hop, o.Branch, p.Datagram != 0)
+	for _, real := range out {
+		from, to := sourcePort.FindString(real), sourcePort.FindString(predicted)
+		if from != "" && to != "" && strings.Replace(real, from, to, 1) == predicted {
+			q.ports[strings.TrimPrefix(from, ",tp_src=")] = strings.TrimPrefix(to, ",tp_src=")
+		}
+	}
+}
+
 func (q question) packet(ctx context.Context, p *sets.Packet, state *follow.State) (*follow.Hop, *follow.State, error) {
 	f, err := sets.Frame(p.Bytes)
 	if err != nil {
 		return nil, nil, err
+	}
+	if chosen := q.ports[f.Packet.Get("tp_dst")]; chosen != "" {
+		f.Packet.Set("tp_dst", chosen)
 	}
 	start := follow.Start{Node: p.Node, InPort: p.Port, Packet: f.Packet, Size: f.Size, ID: f.ID, MayFragment: f.MayFragment, State: state}
 	if f.Quoted != nil {
@@ -431,7 +451,7 @@ func outputsOf(real *sets.Packet, fragment bool) ([]string, error) {
 func answersOf(real *sets.Packet) []string {
 	var list []string
 	for _, o := range real.Outputs {
-		if f, err := sets.Frame(o.Bytes); err == nil && !o.Own {
+		if f, err := sets.Frame(o.Bytes); err == nil && !o.Own && f.Packet.Get("icmp_type") != "5" { // a redirect: the packet itself goes on
 			list = append(list, answerOf(f.Packet))
 		}
 	}

@@ -110,16 +110,6 @@ func (h *Host) WithMAC(mac string) (devices []Device) {
 	return devices
 }
 
-// Sysctl returns a setting of a namespace, "" if it was not recorded.
-func (h *Host) Sysctl(namespace, name string) string {
-	for _, recorded := range h.namespaces.recorded {
-		if recorded.Name == namespace {
-			return recorded.Sysctls[name]
-		}
-	}
-	return ""
-}
-
 // Through puts a frame into a device of a restored namespace, and returns what the kernel did with it.
 func (h *Host) Through(ctx context.Context, question linux.Question) (linux.Passage, error) {
 	passage, err := h.namespaces.pass(ctx, question)

@@ -164,6 +164,11 @@ func (s *space) configureDevices() {
 	for _, d := range s.devices {
 		s.configure(d)
 	}
+	for _, d := range s.devices { // an answer of proxy ARP, or of proxy ND, comes at once
+		for _, family := range []string{"ipv4", "ipv6"} {
+			_ = writeSetting("net."+family+".neigh."+strings.ReplaceAll(d.recorded.Name, ".", "/")+".proxy_delay", "0")
+		}
+	}
 	for _, d := range s.devices { // once all are up: a bridge waits for its ports
 		s.enslave(d)
 	}

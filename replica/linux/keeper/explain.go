@@ -39,8 +39,23 @@ func (s *space) explain(p *linux.Passage, d *device, frame []byte) {
 	case !s.forwards(destination):
 		p.Remarks = append(p.Remarks, fmt.Sprintf("the namespace does not forward: the packet %s ends", what))
 	default:
+		p.Unreachable = unreachable(err, destination)
 		p.Remarks = append(p.Remarks, fmt.Sprintf("there is no route for the packet %s: %v", what, err))
 	}
+}
+
+// unreachable names what an ICMP error of the kernel calls unreachable after an error of its routing; "" for errors
+// about which it sends none, and for IPv6, of which it sends any number.
+func unreachable(err error, destination netip.Addr) string {
+	switch {
+	case destination.Is6():
+		return ""
+	case errors.Is(err, unix.ENETUNREACH):
+		return "network"
+	case errors.Is(err, unix.EHOSTUNREACH):
+		return "host"
+	}
+	return ""
 }
 
 // forwards reports whether the namespace forwards packets of the family of an address.

@@ -24,10 +24,6 @@ func (s *space) quieten() {
 			_ = writeSetting("net.ipv6.conf."+group+"."+name, value)
 		}
 	}
-	// An answer of proxy ARP, or of proxy ND, comes at once.
-	for _, family := range []string{"ipv4", "ipv6"} {
-		_ = writeSetting("net."+family+".neigh.default.proxy_delay", "0")
-	}
 	// A question must not depend on how many there were before it.
 	for name, value := range map[string]string{"net.ipv4.icmp_ratemask": "0", "net.ipv4.icmp_msgs_per_sec": "1000000", "net.ipv4.icmp_msgs_burst": "1000000", "net.ipv6.icmp.ratelimit": "0"} {
 		_ = writeSetting(name, value)

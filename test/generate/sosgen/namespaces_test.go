@@ -1,6 +1,7 @@
 package sosgen
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -62,6 +63,20 @@ func TestHostileNamespaces(t *testing.T) {
 		checkMachine(t, []MachineFile{{Workdir: filepath.Join("recorded/namespaces", workdir.EncodeName(namespace), "iptables-save"),
 			Body: fmt.Appendf(nil, "# of %s\n", namespace)}}, dir)
 	}
+}
+
+// TestLargeNamespace collects the rules and connections of a network namespace with a million lines each.
+func TestLargeNamespace(t *testing.T) {
+	n := recorded(t, "ml2-ovs")
+	large := func(line string) []byte { return bytes.Repeat([]byte(line), 1_000_000) }
+	files := []MachineFile{
+		{"sos_commands/networking/namespaces/net1/ip_netns_exec_net1_iptables-save", "recorded/namespaces/net1/iptables-save", large("-A INPUT -s 192.0.2.7/32 -j DROP\n")},
+		{"sos_commands/conntrack/ip_netns_exec_net1_conntrack_-L_-o_extended", "recorded/namespaces/net1/conntrack", large("ipv4     2 udp      17 29 src=192.0.2.1 dst=192.0.2.2 sport=1 dport=2 [UNREPLIED] src=192.0.2.2 dst=192.0.2.1 sport=2 dport=1 mark=0 use=1\n")},
+	}
+	report := n.Report(newest())
+	report.putMachine(files)
+	dir := collectedDir(t, 0, reportFolder(t, n, report))
+	checkMachine(t, append(files, n.Namespaces(newest())...), dir)
 }
 
 // TestNamespacesOfOneMangledName collects reports without manifest, in which sos numbers the files of two
