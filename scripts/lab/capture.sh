@@ -28,6 +28,11 @@ collect() {
     local -a words enter=()
     [[ $plugin != networking ]] || enter=("${ENTER[@]}")
     read -ra words <<<"${command//netdev@ovs-netdev/system@ovs-system}"
+    if [[ $command == 'ip netns exec '* ]]; then
+        # The lab's namespaces have no names.
+        enter=(nsenter --net="/proc/$(namespace_pid "${words[3]}")/ns/net")
+        words=("${words[@]:4}")
+    fi
     sos_name "$command"
     name=$REPLY
     [[ -d $TOP/sos_commands/$plugin ]] || mkdir -p "$TOP/sos_commands/$plugin"
@@ -265,6 +270,18 @@ collect_networking() {
     done
 }
 
+collect_namespaces() {
+    local name what
+    for name in $(namespace_names); do
+        [[ $name != "$OWN" ]] || continue
+        for what in 'ip -d address show' 'ip route show table all' 'ip rule list' 'ip -4 rule list' \
+            'ip -6 rule list' 'ip -s -s neigh show' iptables-save ip6tables-save 'sysctl -a'; do
+            collect networking "ip netns exec $name $what"
+        done
+        collect conntrack "ip netns exec $name conntrack -L -o extended"
+    done
+}
+
 collect_ovn_host() {
     collect ovn_host "ovs-ofctl -O OpenFlow13 dump-flows br-int"
     collect ovn_host "ovs-vsctl list-br"
@@ -307,7 +324,7 @@ collect_packages() {
 
 write_manifest() {
     local plugin plugins='' version=$1
-    for plugin in openvswitch ovn_host ovn_central dpkg networking; do
+    for plugin in openvswitch ovn_host ovn_central dpkg networking conntrack; do
         [[ -n ${MANIFEST_COMMANDS[$plugin]-}${MANIFEST_FILES[$plugin]-} ]] || continue
         json_string "$plugin"
         plugins+=${plugins:+, }$(printf '%s: {"commands": [%s], "files": [%s], "strings": {}, "containers": {}}' \
@@ -355,6 +372,7 @@ capture() {
     collect_openvswitch
     [[ $TOPO_OVN != yes ]] || collect_ovn_host
     [[ $KERNEL != yes ]] || collect_networking
+    [[ ${SET_NAMESPACES-no} == no ]] || collect_namespaces
     collect_packages
     copy_databases
     write_manifest 4.12.0

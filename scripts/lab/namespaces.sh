@@ -27,6 +27,21 @@ start_namespace() {
     in_namespace "$name" ip link set lo up
 }
 
+# join_devices NAME DEVICE...: joins devices that are already in a namespace with their ports.
+join_devices() {
+    local name=$1 dir=$LAB/namespaces/$1 pid device socket
+    local -a words=()
+    shift
+    pid=$(namespace_pid "$name")
+    for device; do
+        words+=("$device=$SET/wires/$NODE-$device.sock")
+    done
+    socket=$SET/relays/$NODE-${name:0:20}-2
+    setsid nsenter --net="/proc/$pid/ns/net" "$SET/relay" --pidfile="$dir/joined.pid" --control="$socket" "${words[@]}" \
+        </dev/null >"$dir/joined.log" 2>&1 &
+    wait_for "the devices of $name" 20 test -S "$socket" || die "$(<"$dir/joined.log")"
+}
+
 # namespace_pid NAME: prints the process that keeps a namespace.
 namespace_pid() { daemon_pid "$LAB/namespaces/$1/relay.pid"; }
 
@@ -68,12 +83,19 @@ has_settled() {
     done
 }
 
+# The name of the namespace that stands for a node's own. Its outputs are in a folder of their own.
+OWN=own
+
 # record_namespaces OUTDIR: writes what each namespace of the node has, under the names that a
-# working directory has for it.
+# working directory has for it. It has more than an sos report.
 record_namespaces() {
     local name
     for name in $(namespace_names); do
-        record_namespace "$name" "$1/namespaces/$name"
+        if [[ $name == "$OWN" ]]; then
+            record_namespace "$name" "$1/$OWN"
+        else
+            record_namespace "$name" "$1/namespaces/$name"
+        fi
     done
 }
 

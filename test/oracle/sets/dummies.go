@@ -14,11 +14,16 @@ import (
 type dummies struct {
 	w     *wire
 	tails []*tail
+	taps  map[string]*tapEnd // by label: of VMs behind Linux bridges
 }
 
 func newDummies(w *wire) *dummies {
-	d := &dummies{w: w}
+	d := &dummies{w: w, taps: map[string]*tapEnd{}}
 	for _, p := range w.ports {
+		if p.Role == roleEdge && p.Bridge == noBridge {
+			d.taps[p.Label] = &tapEnd{port: p, socket: filepath.Join(w.dir, "wires", p.Node+"-"+p.Name+".sock"), fd: -1}
+			continue
+		}
 		recorded := filepath.Join(w.home(p.Node), "pcap", p.Name)
 		d.tails = append(d.tails, &tail{port: p, file: recorded + ".pcap", offset: pcapHeader})
 		if p.Role == roleNamespace {
@@ -29,12 +34,24 @@ func newDummies(w *wire) *dummies {
 }
 
 func (d *dummies) put(ctx context.Context, p Port, frame []byte) error {
+	if tap, ok := d.taps[p.Label]; ok {
+		return tap.put(frame)
+	}
 	_, err := d.w.ask(ctx, p.Node, "netdev-dummy/receive", p.Name, hex.EncodeToString(frame))
 	return err
 }
 
 func (d *dummies) take() ([]caught, error) {
 	var list []caught
+	for _, tap := range d.taps {
+		frames, err := tap.take()
+		if err != nil {
+			return list, err
+		}
+		for _, frame := range frames {
+			list = append(list, caught{tap.port, frame, false})
+		}
+	}
 	for _, t := range d.tails {
 		frames, err := t.read()
 		if err != nil {
@@ -47,7 +64,13 @@ func (d *dummies) take() ([]caught, error) {
 	return list, nil
 }
 
-func (d *dummies) close() error { return nil }
+func (d *dummies) close() error {
+	var err error
+	for _, tap := range d.taps {
+		err = errors.Join(err, tap.close())
+	}
+	return err
+}
 
 // tail reads the frames that were appended to the recording of a port.
 type tail struct {

@@ -42,7 +42,7 @@ func (s *Set) describe(ctx context.Context) error {
 	}
 	for i, text := range texts {
 		*text = flows[i]
-		if number, sent := numbers[text]; sent {
+		if number, sent := numbers[text]; sent && number != noPort {
 			*text = "in_port=" + number + "," + flows[i]
 		}
 	}

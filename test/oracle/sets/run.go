@@ -42,6 +42,12 @@ func plans() map[string]func(*plan) {
 // says whether they can run.
 func NamespaceNames() []string { return slices.Sorted(maps.Keys(namespacePlans())) }
 
+// OwnNames returns the names of the sets whose packets pass the nodes' own network namespaces, with rules of
+// iptables. They need what the sets of NamespaceNames need.
+func OwnNames() []string { return slices.Sorted(maps.Keys(ownPlans())) }
+
+func ownPlans() map[string]func(*plan) { return map[string]func(*plan){"neutron-hybrid": hybrid} }
+
 func namespacePlans() map[string]func(*plan) {
 	return map[string]func(*plan){"neutron-routers": routers}
 }
@@ -59,10 +65,12 @@ func Run(ctx context.Context, o Options, dir string) (*Set, error) {
 		build, known = kernelPlans()[o.Name]
 	}
 	if !o.Kernel && !known {
-		build, known = namespacePlans()[o.Name]
+		if build, known = namespacePlans()[o.Name]; !known {
+			build, known = ownPlans()[o.Name]
+		}
 	}
 	if !known {
-		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(slices.Concat(Names(), NamespaceNames(), KernelNames()), ", "))
+		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(slices.Concat(Names(), NamespaceNames(), OwnNames(), KernelNames()), ", "))
 	}
 	p := &plan{}
 	build(p)

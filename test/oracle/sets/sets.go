@@ -88,7 +88,7 @@ type Packet struct {
 	Bridge string `json:"bridge"`
 	Port   string `json:"port"`
 	From   string `json:"from"`  // the label of the port
-	Flow   string `json:"flow"`  // as ofproto/trace takes it
+	Flow   string `json:"flow"`  // as ofproto/trace takes it; without in_port if the port is on no bridge
 	Bytes  string `json:"bytes"` // the frame in hexadecimal digits
 	Size   int    `json:"size"`  // the number of bytes of the frame
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,11 +54,30 @@ func TestPacketsThroughNamespacesGoWhereTheLabIsBuiltForThemToGo(t *testing.T) {
 	}
 }
 
+// TestPacketsThroughOwnNamespacesGoWhereTheLabIsBuiltForThemToGo runs the sets whose packets pass rules of iptables in
+// the nodes' own namespaces.
+func TestPacketsThroughOwnNamespacesGoWhereTheLabIsBuiltForThemToGo(t *testing.T) {
+	for _, name := range OwnNames() {
+		s := RecordedNamespaces(t, lab, name)
+		checkSurprises(t, s)
+		for _, node := range s.Nodes {
+			text, err := os.ReadFile(filepath.Join(s.Dir, "nodes", node, "own", "iptables-save"))
+			if err != nil || !strings.Contains(string(text), "--physdev-is-bridged") {
+				t.Errorf("%s: no rules of bridges were recorded (%v)", node, err)
+			}
+		}
+	}
+}
+
 // recordsNamespaces checks that the workdir of a node has the outputs of each namespace with a device.
 func recordsNamespaces(t *testing.T, s *Set) {
 	paths, err := s.Workdirs(context.Background(), filepath.Join(t.TempDir(), "wd"), Native)
 	if err != nil {
 		t.Fatal(err)
+	}
+	collected := map[string][]string{}
+	for _, node := range s.Nodes {
+		collected[node] = inReport(t, s, node)
 	}
 	for _, p := range s.Ports {
 		if p.Namespace == "" {
@@ -67,11 +87,36 @@ func recordsNamespaces(t *testing.T, s *Set) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if report := collected[p.Node]; !slices.Contains(report, p.Namespace) {
+			t.Errorf("%s: the sos report has namespaces %q, and not %s", p.Node, report, p.Namespace)
+		}
 		text, err := os.ReadFile(wd.NamespaceRecorded(p.Namespace, "ip.address"))
 		if err != nil || !strings.Contains(string(text), p.Name) {
 			t.Errorf("%s: the addresses of namespace %s have no device %s (%v)", p.Node, p.Namespace, p.Name, err)
 		}
 	}
+}
+
+// inReport returns the network namespaces that the sos report of a node has.
+func inReport(t *testing.T, s *Set, node string) []string {
+	t.Helper()
+	report, err := s.Report(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), node)
+	if err := workdirOf(context.Background(), report, dir, Native); err != nil {
+		t.Fatal(err)
+	}
+	wd, err := workdir.Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := wd.RecordedNamespaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 // TestSetsOfEachRelease runs the sets with the daemons of other releases: the packets go

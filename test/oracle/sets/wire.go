@@ -27,6 +27,9 @@ const (
 // noBridge stands for the bridge of a port that is on none.
 const noBridge = "-"
 
+// noPort stands for the number of such a port.
+const noPort = "-"
+
 // fabric is the name of the switch that stands for the cables between nodes.
 const fabric = "fabric"
 

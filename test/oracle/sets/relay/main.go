@@ -3,7 +3,8 @@
 //
 //	unshare --net relay --pidfile FILE --control SOCKET [--listen PORT] DEVICE=SOCKET...
 //
-// It makes each device as a tap. A dummy interface of Open vSwitch connects to the socket, and sends and
+// It makes each device as a tap; of a device that is there already it takes what comes in, as a switch in the
+// kernel does. A dummy interface of Open vSwitch connects to the socket, and sends and
 // takes frames with their length in front. At each byte of the control socket, the relay answers with the number of
 // frames that it has moved, as soon as no further frame waits. On the port of --listen it takes TCP
 // connections, as the metadata proxy of a router does.
@@ -72,8 +73,11 @@ func listener(path string) (int, error) {
 	return fd, os.Rename(new, path)
 }
 
-// tap makes a tap and returns its other end.
-func tap(name string) (int, error) {
+// open makes a tap and returns its other end, or returns a socket on a device that is there.
+func open(name string) (int, error) {
+	if device, err := net.InterfaceByName(name); err == nil {
+		return packets(device)
+	}
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
@@ -84,4 +88,17 @@ func tap(name string) (int, error) {
 	}
 	request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
 	return fd, unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
+}
+
+// packets returns a socket that takes what a device receives, and sends by it.
+func packets(device *net.Interface) (int, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
+		return -1, err
+	}
+	const all = unix.ETH_P_ALL<<8 | unix.ETH_P_ALL>>8 // in the network's order
+	return fd, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: device.Index})
 }

@@ -32,7 +32,7 @@ const prefix = 2
 func (r *relay) join(device, socket string) error {
 	p := &pair{device: device, port: -1}
 	var err error
-	if p.tap, err = tap(device); err != nil {
+	if p.tap, err = open(device); err != nil {
 		return err
 	}
 	r.pairs = append(r.pairs, p)
@@ -126,8 +126,8 @@ func (p *pair) leave(moved *uint64) error {
 	for {
 		frame := make([]byte, prefix+largest)
 		n, err := unix.Read(p.tap, frame[prefix:])
-		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EIO) {
-			return nil // EIO: the device is down
+		if errors.Is(err, unix.EAGAIN) || err != nil && lost(err) {
+			return nil
 		}
 		if err != nil {
 			return err
@@ -173,12 +173,18 @@ func (p *pair) enter(moved *uint64) error {
 			break
 		}
 		*moved++
-		if _, err := unix.Write(p.tap, p.received[prefix:end]); err != nil && !errors.Is(err, unix.EIO) && !errors.Is(err, unix.EINVAL) {
-			return err // EIO: the device is down; EINVAL: no frame is so short
+		if _, err := unix.Write(p.tap, p.received[prefix:end]); err != nil && !lost(err) {
+			return err
 		}
 		p.received = p.received[end:]
 	}
 	return nil
+}
+
+// lost reports whether an error means that a device does not take a frame: it is down, or the frame is too short
+// or too long.
+func lost(err error) bool {
+	return errors.Is(err, unix.EIO) || errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EMSGSIZE)
 }
 
 // answer answers each connection that asks with the number of moved frames.
