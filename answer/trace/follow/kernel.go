@@ -28,14 +28,19 @@ func (s *step) intoKernel(ctx context.Context, device host.Device, branch Branch
 func (w *walk) enterKernel(ctx context.Context, node *host.Host, device host.Device, arrived frame, state *State, at count) (*Hop, *State, error) {
 	w.passes++
 	title := netns.Title(device.Namespace)
-	port := &host.Port{Bridge: title, Name: device.Name, Type: "internal"}
-	if of, ok := node.PortOf(device); ok {
-		port.IfaceID, port.MAC = of.IfaceID, of.MAC
-	}
-	hop := &Hop{Node: node.Name, Bridge: title, Port: port, Packet: arrived.packet()}
+	hop := &Hop{Node: node.Name, Bridge: title, Port: portFor(node, device), Packet: arrived.packet()}
 	s := &kernelStep{step: step{walk: w, host: node, hop: hop, state: state, count: at}, device: device, sentTCP: tcpFlagsOf(arrived, node.Name, state)}
 	err := s.run(ctx, arrived)
 	return hop, s.state, err
+}
+
+// portFor returns a device of a namespace as a port, with the iface-id of the port of Open vSwitch that it belongs to.
+func portFor(node *host.Host, device host.Device) *host.Port {
+	port := &host.Port{Bridge: netns.Title(device.Namespace), Name: device.Name, Type: "internal", IfaceID: node.IfaceIDOf(device)}
+	if of, ok := node.PortOf(device); ok {
+		port.IfaceID, port.MAC = of.IfaceID, of.MAC
+	}
+	return port
 }
 
 // kernelStep is one pass through a namespace.
@@ -57,7 +62,7 @@ func (s *kernelStep) run(ctx context.Context, frame frame) error {
 		return err
 	}
 	s.hop.Pass = passIn(s.hop.Bridge, passage)
-	if asked := requestIn(passage); asked != nil {
+	if asked := requestIn(passage); asked != nil && !aboutMAC(frame.packet()) {
 		var ok bool
 		if passage, ok, err = s.resolve(ctx, asked, frame); !ok || err != nil {
 			return err
@@ -155,6 +160,10 @@ func (s *kernelStep) leaveKernel(ctx context.Context, device host.Device, frame 
 		return s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
 			return s.enterKernel(ctx, s.host, peer, frame, s.state, at)
 		})
+	}
+	if port := portFor(s.host, device); port.IfaceID != "" {
+		s.add(Branch{Kind: Delivered, Port: port, Why: fmt.Sprintf("it leaves by device %s of %s", device.Name, s.hop.Bridge)}, frame)
+		return nil
 	}
 	s.addUndetermined(fmt.Sprintf("the packet leaves by the device %s of %s, and where that leads is not known", device.Name, s.hop.Bridge), frame)
 	return nil

@@ -3,6 +3,7 @@ package follow_test
 import (
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"ovs-offline/answer/trace/follow"
@@ -17,7 +18,7 @@ import (
 // with which headers, with what really came out.
 func TestPredictionsThroughNamespaces(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "unshare", "xz")
-	for _, name := range sets.NamespaceNames() {
+	for _, name := range slices.Concat(sets.NamespaceNames(), sets.OwnNames()) {
 		t.Run(name, func(t *testing.T) {
 			s := sets.RecordedNamespaces(t, "../../../scripts/lab/lab", name)
 			dir := ovs.Dir(t)

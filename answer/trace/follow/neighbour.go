@@ -109,6 +109,12 @@ func tellsMAC(packet flow.Packet) bool {
 	return packet.Get("arp_op") == "2" || kind == advertisement && packet.EtherType() == flow.IPv6
 }
 
+// aboutMAC reports whether a packet asks for a MAC address, or tells one.
+func aboutMAC(packet flow.Packet) bool {
+	kind, _ := packet.Number("icmp_type")
+	return packet.EtherType() == flow.ARP || packet.EtherType() == flow.IPv6 && (kind == solicitation || kind == advertisement)
+}
+
 // answerOf returns what a neighbour with a MAC address answers to a request.
 func answerOf(asked *request, mac string) flow.Packet {
 	packet := asked.packet.Clone()
