@@ -31,7 +31,7 @@ set_fabric() {
 }
 
 node_switch() {
-    local -a devices=($MANAGEMENT breth0)
+    local -a devices=("$MANAGEMENT" breth0)
     [[ $NUMBER != 3 ]] || devices+=(eth1)
     start_namespace $OWN --listen=$KUBELET "${devices[@]}"
     cluster_node_switch
