@@ -46,7 +46,9 @@ func NamespaceNames() []string { return slices.Sorted(maps.Keys(namespacePlans()
 // iptables. They need what the sets of NamespaceNames need.
 func OwnNames() []string { return slices.Sorted(maps.Keys(ownPlans())) }
 
-func ownPlans() map[string]func(*plan) { return map[string]func(*plan){"neutron-hybrid": hybrid} }
+func ownPlans() map[string]func(*plan) {
+	return map[string]func(*plan){"kubernetes-host": kubernetesHost, "neutron-hybrid": hybrid}
+}
 
 func namespacePlans() map[string]func(*plan) {
 	return map[string]func(*plan){"neutron-routers": routers}

@@ -63,7 +63,7 @@ type Port struct {
 	Role   string `json:"role"`
 	Label  string `json:"label"`
 
-	Namespace string `json:"namespace,omitempty"` // of a device of a network namespace
+	Namespace string `json:"namespace,omitempty"` // of a device of a network namespace; "own" for the node's own
 }
 
 // Classes of packets.

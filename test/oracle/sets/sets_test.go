@@ -60,10 +60,18 @@ func TestPacketsThroughOwnNamespacesGoWhereTheLabIsBuiltForThemToGo(t *testing.T
 	for _, name := range OwnNames() {
 		s := RecordedNamespaces(t, lab, name)
 		checkSurprises(t, s)
-		for _, node := range s.Nodes {
-			text, err := os.ReadFile(filepath.Join(s.Dir, "nodes", node, "own", "iptables-save"))
-			if err != nil || !strings.Contains(string(text), "--physdev-is-bridged") {
-				t.Errorf("%s: no rules of bridges were recorded (%v)", node, err)
+		paths, err := s.Workdirs(context.Background(), filepath.Join(t.TempDir(), "wd"), Native)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for node, path := range paths {
+			wd, err := workdir.Find(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(wd.HostRecorded(workdir.HostNftables))
+			if err != nil || !strings.Contains(string(text), "table ") {
+				t.Errorf("%s: no rules of the node's own namespace were recorded (%v)", node, err)
 			}
 		}
 	}

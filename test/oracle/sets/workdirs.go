@@ -35,7 +35,7 @@ func (s *Set) Workdirs(ctx context.Context, dir string, as Datapath) (map[string
 		paths[node] = filepath.Join(dir, node)
 		err = workdirOf(ctx, report, paths[node], as)
 		if err == nil {
-			err = copyNamespaces(filepath.Join(filepath.Dir(report), "namespaces"), paths[node])
+			err = copyNamespaces(filepath.Dir(report), paths[node])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("node %s: %w", node, err)
@@ -44,11 +44,18 @@ func (s *Set) Workdirs(ctx context.Context, dir string, as Datapath) (map[string
 	return paths, nil
 }
 
+// ownNamespace is the name of the node's own network namespace in Port.Namespace, and of its folder.
+const ownNamespace = "own"
+
 // copyNamespaces copies what was recorded of each network namespace of a node, a folder each, into the
 // workdir in dir.
 func copyNamespaces(from, dir string) error {
-	files, err := filepath.Glob(filepath.Join(from, "*", "*"))
-	if err != nil || len(files) == 0 {
+	files, err := filepath.Glob(filepath.Join(from, "namespaces", "*", "*"))
+	if err != nil {
+		return err
+	}
+	own, err := filepath.Glob(filepath.Join(from, ownNamespace, "*"))
+	if err != nil || len(files)+len(own) == 0 {
 		return err
 	}
 	wd, err := workdir.Lock(dir)
@@ -56,12 +63,12 @@ func copyNamespaces(from, dir string) error {
 		return err
 	}
 	defer wd.Unlock()
-	for _, file := range files {
+	for _, file := range append(files, own...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		to := wd.NamespaceRecorded(filepath.Base(filepath.Dir(file)), filepath.Base(file))
+		to := recordedPath(wd.Data, filepath.Base(filepath.Dir(file)), filepath.Base(file))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
@@ -70,6 +77,18 @@ func copyNamespaces(from, dir string) error {
 		}
 	}
 	return nil
+}
+
+// recordedPath returns the path of an output of a namespace. Those of the node's own are beside what the node
+// recorded otherwise.
+func recordedPath(wd workdir.Data, namespace, name string) string {
+	switch {
+	case namespace != ownNamespace:
+		return wd.NamespaceRecorded(namespace, name)
+	case name == workdir.RecordedLinks || name == workdir.RecordedKernelRoutes:
+		return wd.Recorded(name)
+	}
+	return wd.HostRecorded(name)
 }
 
 func workdirOf(ctx context.Context, report, dir string, as Datapath) error {
