@@ -23,7 +23,6 @@ type device struct {
 	recorded iproute.Link
 	link     netlink.Link
 	fd       int // of a tap, -1 for other devices
-	stuck    []byte
 }
 
 const (
