@@ -31,7 +31,6 @@ type connections struct {
 	conn     *netlink.Conn  // nil if the kernel has no table of connections
 	flushed  bool           // the recorded connections are not loaded
 	changed  map[string]connection
-	lost     bool // changes were not reported
 }
 
 // timeouts are the settings of how long a connection lives. A question may come a day after the start.

@@ -23,7 +23,6 @@ type device struct {
 	recorded iproute.Link
 	link     netlink.Link
 	fd       int // of a tap, -1 for other devices
-	stuck    []byte
 }
 
 const (
@@ -77,7 +76,6 @@ func (s *space) makeDevice(d *device) (err error) {
 		return s.makeTap(d)
 	}
 	if err != nil && name != loopback {
-		s.report.Remark("%s is a tap: the kernel of this machine makes no %s (%v)", name, d.recorded.Kind, err)
 		return s.makeTap(d)
 	}
 	d.link, err = s.handle.LinkByName(name)
@@ -112,7 +110,7 @@ func (s *space) makeTap(d *device) error {
 	d.fd = fd
 	switch d.recorded.Kind {
 	case "bridge", "vrf", "bond":
-		s.report.Remark("%s, a %s, is a tap: the kernel of this machine has none, or frames go through it at its own end", d.recorded.Name, d.recorded.Kind)
+		s.report.Remark("a tap stands for %s %s: frames go in and out at its own end, not at its ports", d.recorded.Kind, d.recorded.Name)
 	}
 	return nil
 }

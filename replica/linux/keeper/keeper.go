@@ -41,11 +41,8 @@ const memoryLimit = 160 << 20
 func init() {
 	if len(os.Args) == 2 && os.Args[0] == Name {
 		debug.SetMemoryLimit(memoryLimit)
-		if err := keep(os.Args[1]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+		fmt.Fprintln(os.Stderr, keep(os.Args[1]))
+		os.Exit(1)
 	}
 }
 
@@ -58,7 +55,7 @@ type keeper struct {
 	mu       sync.Mutex // one question at a time
 }
 
-// keep restores the namespaces of a workdir, and answers until it is asked to end.
+// keep restores the namespaces of a workdir, and answers until it is asked to end. It returns why it can't.
 func keep(path string) error {
 	k := &keeper{kernel: readKernel(), restored: make(chan struct{})}
 	listener, err := listen()

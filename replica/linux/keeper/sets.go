@@ -22,7 +22,6 @@ const maxSetLines = 500000
 type savedSet struct {
 	text, set string
 	create    bool
-	refused   string
 }
 
 // restoreSets restores what "ipset save" printed. The report counts sets with their entries.
