@@ -56,7 +56,7 @@ func New(hosts []*host.Host, options Options) *Tracer {
 type Start struct {
 	Node   string
 	Bridge string // "" for the bridge of InPort
-	InPort string // the name of a port
+	InPort string // the name of a port, or of a device of the node's own network namespace
 	// Network, in place of Node and InPort, is a physical network: the packet comes from a
 	// host outside and arrives on every node of the network.
 	Network string
@@ -104,9 +104,9 @@ func (t *Tracer) Packet(ctx context.Context, start Start) (*Hop, *State, error) 
 	}
 	frame := start.frame()
 	w := &walk{tracer: t, initial: start.State, assumed: start.Assumed}
-	if guest, ok := node.Guest(start.InPort); ok {
+	if device, ok := node.OwnDevice(start.InPort); ok {
 		w.restart = func(ctx context.Context, state *State, at count) (*Hop, *State, error) {
-			return w.enterKernel(ctx, node, guest, frame, state, at)
+			return w.enterKernel(ctx, node, device, frame, state, at)
 		}
 		return w.restart(ctx, start.State, count{})
 	}

@@ -128,10 +128,14 @@ func (h *Host) siblings(device Device) (others []Device) {
 	return others
 }
 
-// Guest returns a device of the node's own namespace that is a port of a bridge of Linux, by its name.
-func (h *Host) Guest(name string) (guest Device, ok bool) {
-	guest = Device{netns.Own, name}
-	return guest, h.ports[name] == nil && h.master(guest) != ""
+// OwnDevice returns a device of the node's own namespace that is no port of Open vSwitch, by its name.
+func (h *Host) OwnDevice(name string) (device Device, ok bool) {
+	for _, namespace := range h.namespaces.recorded {
+		if namespace.Name == netns.Own && h.ports[name] == nil {
+			_, ok = namespace.Link(name)
+		}
+	}
+	return Device{netns.Own, name}, ok
 }
 
 // PortOf returns the port of a bridge to which a device leads: its own, or that at the other end of a veth.

@@ -73,7 +73,13 @@ func (s *space) restoreIptables(ctx context.Context, programs iptables, path str
 	if err != nil {
 		s.report.Remark("%s: %v", programs.title, err)
 	}
-	if recorded == nil || recorded.rules == 0 && !recorded.hasPolicy() {
+	if recorded == nil {
+		return
+	}
+	for _, table := range recorded.tables {
+		s.saved = append(s.saved, programs.family+" "+table.name)
+	}
+	if recorded.rules == 0 && !recorded.hasPolicy() {
 		return
 	}
 	if programs.restore == "" || programs.save == "" {
