@@ -101,6 +101,11 @@ func (s *space) makeTap(d *device) error {
 		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
 	}
 	if err == nil {
+		// The device ends with the namespace, together with all others, and not with its descriptor: to end devices
+		// one by one takes the kernel 20 ms each.
+		err = unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1)
+	}
+	if err == nil {
 		d.link, err = s.handle.LinkByName(d.recorded.Name)
 	}
 	if err != nil {

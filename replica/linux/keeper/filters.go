@@ -380,6 +380,15 @@ func (s *space) run(ctx context.Context, input []byte, argv ...string) ([]byte, 
 		Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "XTABLES_LOCKFILE=/dev/null"}})
 }
 
+// macAddress matches a MAC: versions of iptables differ in its letters.
+var macAddress = regexp.MustCompile(`\b[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\b`)
+
+// plainFilter returns a rule in the form in which rules are compared: what versions of iptables print differently, and
+// means the same, is the same.
+func plainFilter(text string) string {
+	return macAddress.ReplaceAllStringFunc(strings.ReplaceAll(text, " --datestop 2038-01-19T03:14:07", ""), strings.ToLower)
+}
+
 // compare reads the rules back and compares each with the recorded one.
 func (s *space) compare(ctx context.Context, programs iptables, recorded *saved) {
 	out, err := s.run(ctx, nil, programs.save)
@@ -414,7 +423,7 @@ func (s *space) compare(ctx context.Context, programs iptables, recorded *saved)
 			switch {
 			case i >= len(found[key]):
 				s.report.Reject(report.FilterRules, "-t "+t.name+" "+rule.text, "it is not in the kernel")
-			case found[key][i] == rule.text:
+			case plainFilter(found[key][i]) == plainFilter(rule.text):
 				s.report.Restore(report.FilterRules, 1)
 			default:
 				s.report.Differ(report.FilterRules, "-t "+t.name+" "+rule.text, "it is read back as %s", found[key][i])

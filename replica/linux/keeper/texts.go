@@ -130,7 +130,7 @@ func splitMessages(raw []byte, use func(netlink.Message)) {
 		}
 		aligned := min(len(raw), (size+unix.NLMSG_ALIGNTO-1)&^(unix.NLMSG_ALIGNTO-1))
 		use(netlink.Message{
-			Header: netlink.Header{Length: uint32(size), Type: netlink.HeaderType(binary.NativeEndian.Uint16(raw[4:])), Flags: netlink.HeaderFlags(binary.NativeEndian.Uint16(raw[6:]))},
+			Header: netlink.Header{Length: uint32(size), Sequence: binary.NativeEndian.Uint32(raw[8:]), Type: netlink.HeaderType(binary.NativeEndian.Uint16(raw[4:])), Flags: netlink.HeaderFlags(binary.NativeEndian.Uint16(raw[6:]))},
 			Data:   slices.Clone(raw[unix.NLMSG_HDRLEN:size]),
 		})
 		raw = raw[aligned:]
