@@ -210,7 +210,7 @@ func (c *connections) describe(message netlink.Message) string {
 
 // open makes a connection that an earlier question opened, in place of the one with the same first packet.
 func (c *connections) open(text string) error {
-	if c.conn == nil {
+	if c.socket < 0 {
 		return nil
 	}
 	one, err := parseConnection(text)
@@ -218,9 +218,9 @@ func (c *connections) open(text string) error {
 		return err
 	}
 	one.nat = true
-	_ = c.delete(one) // there need not be one
+	c.send(one.deletion()) // there need not be one
 	c.changed[one.key()] = one
-	return c.create(one)
+	return errors.Join(c.create(one)...)
 }
 
 // undo deletes the connections that the frames of a question opened, and makes those that they changed what they
