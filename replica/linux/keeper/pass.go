@@ -73,8 +73,23 @@ func (k *keeper) pass(q linux.Question) (*linux.Passage, error) {
 			connections = append(connections, passage.Connections...)
 		}
 	}
-	passage.Connections = connections
+	passage.Connections = latest(connections)
 	return passage, nil
+}
+
+// latest returns the last text of each connection.
+func latest(texts []string) (list []string) {
+	at := map[string]int{}
+	for _, text := range texts {
+		c, err := parseConnection(text)
+		if i, known := at[c.key()]; err == nil && known {
+			list[i] = text
+			continue
+		}
+		at[c.key()] = len(list)
+		list = append(list, text)
+	}
+	return list
 }
 
 // prepare makes the connections those of the capture, and throws away what the kernel did by itself since the last question.
