@@ -215,6 +215,9 @@ func (s *Session) start(first names.Packet, size int) (follow.Start, error) {
 		return start, fmt.Errorf("node %s has no interface with iface-id %s", start.Node, first.Port)
 	}
 	start.InPort = port.Name
+	if guest, ok := s.nodes[start.Node].GuestOf(port); ok { // a bridge of Linux is between it and the VM
+		start.InPort = guest.Name
+	}
 	return start, nil
 }
 

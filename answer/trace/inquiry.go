@@ -103,9 +103,35 @@ func (q *inquiry) noteAnswer() {
 	for hop, branch := range q.root.Ends() {
 		if q.judge.isAnswer(hop, branch) {
 			q.answer.Answered = q.names.answerer(q.judge.start.Packet, branch.Packet.Get("dl_src"))
+			if namespace := q.namespaceBefore(q.root, hop); namespace != "" {
+				q.answer.Answered = fmt.Sprintf("%s (%s)", namespace, destination(q.judge.start.Packet))
+			}
 			return
 		}
 	}
+}
+
+// namespaceBefore returns the last network namespace on the way from a hop to another one, "" for none.
+func (q *inquiry) namespaceBefore(from, to *follow.Hop) string {
+	for _, branch := range from.Branches {
+		if from != to && (branch.Next == nil || !leadsTo(branch.Next, to)) {
+			continue
+		}
+		if from != to {
+			if later := q.namespaceBefore(branch.Next, to); later != "" {
+				return later
+			}
+		}
+		if from.Kernel {
+			return from.Bridge
+		}
+	}
+	return ""
+}
+
+// leadsTo reports whether a hop is another one, or comes before it.
+func leadsTo(from, to *follow.Hop) bool {
+	return from == to || slices.ContainsFunc(from.Branches, func(b follow.Branch) bool { return b.Next != nil && leadsTo(b.Next, to) })
 }
 
 // losesAnswer reports whether the answer to the packet was dropped, and notes who answered: the

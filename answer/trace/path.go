@@ -370,7 +370,7 @@ func viaText(branch follow.Branch) string {
 	case follow.Repeated:
 		return "repetition"
 	case follow.Internal:
-		return branch.Why
+		return branch.Port.Name
 	}
 	return ""
 }

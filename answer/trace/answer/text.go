@@ -157,6 +157,9 @@ func (p printer) writeField(label, value string) {
 // packet: those are the rules of an answer. A QoS rule only marks or limits it.
 func (s *Stage) IsRule() bool {
 	rows := []string{"ACL", "NAT", "Load_Balancer", "Logical_Router_Static_Route", "Logical_Router_Policy"}
+	if s.Chain != "" {
+		return s.Rule != "" && (s.Actions == "accept" || s.Actions == "drop")
+	}
 	return s.Rule != "" && slices.Contains(rows, s.Row)
 }
 
@@ -164,7 +167,7 @@ func (s *Stage) IsRule() bool {
 // else its logical match, else the words of OVN and OpenFlow.
 func (s *Stage) Reads() string {
 	switch {
-	case s.Rule != "" && s.Row != "":
+	case s.Rule != "" && (s.Row != "" || s.Chain != ""):
 		return s.Rule
 	case s.Match == "1":
 		return "any packet"

@@ -21,6 +21,8 @@ type Hop struct {
 	// then.
 	Bridge string
 	Port   *host.Port
+	// Kernel reports that the pass is one through a network namespace, whose rules its stages are.
+	Kernel bool
 	// Packet is the packet as the pass begins, without metadata.
 	Packet flow.Packet
 	Pass   *pass.Pass

@@ -28,7 +28,7 @@ func (s *step) intoKernel(ctx context.Context, device host.Device, branch Branch
 func (w *walk) enterKernel(ctx context.Context, node *host.Host, device host.Device, arrived frame, state *State, at count) (*Hop, *State, error) {
 	w.passes++
 	title := netns.Title(device.Namespace)
-	hop := &Hop{Node: node.Name, Bridge: title, Port: portFor(node, device), Packet: arrived.packet()}
+	hop := &Hop{Node: node.Name, Bridge: title, Port: portFor(node, device), Kernel: true, Packet: arrived.packet()}
 	s := &kernelStep{step: step{walk: w, host: node, hop: hop, state: state, count: at}, device: device, sentTCP: tcpFlagsOf(arrived, node.Name, state)}
 	err := s.run(ctx, arrived)
 	return hop, s.state, err
@@ -125,10 +125,7 @@ func (s *kernelStep) addReceived(came frame) {
 
 // changed returns the frame as it came out, with what is known of the packet besides its headers.
 func (s *kernelStep) changed(came frame, read wire.Frame) frame {
-	subject := conntrack.Subject{Packet: read.Packet, Headless: read.Headless}
-	if came.subject.ID != 0 {
-		subject.ID = read.ID // translated, perhaps
-	}
+	subject := conntrack.Subject{Packet: read.Packet, ID: read.ID, Headless: read.Headless}
 	if s.sentTCP != "" {
 		subject.Packet.DeleteFunc(func(field string) bool { return field == "tcp_flags" })
 	}
@@ -156,7 +153,7 @@ func (s *kernelStep) randomPort(came frame, left wire.Frame) string {
 
 // leaveKernel continues where a device of the namespace leads.
 func (s *kernelStep) leaveKernel(ctx context.Context, device host.Device, frame frame) error {
-	branch := Branch{Kind: Internal, Why: fmt.Sprintf("it leaves by %s of %s", device.Name, s.hop.Bridge)}
+	branch := Branch{Kind: Internal, Port: portFor(s.host, device), Why: fmt.Sprintf("it leaves by %s of %s", device.Name, s.hop.Bridge)}
 	if port, ok := s.host.PortOf(device); ok {
 		branch.Port = port
 		return s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {

@@ -40,7 +40,8 @@ func (l *loader) readAgent(of ovn.Node) error {
 	if err != nil {
 		return err
 	}
-	routers := l.readAgentRouters(namespaces, of.Name)
+	routers := l.readAgentRouters(namespaces, all, of.Name)
+	guarded := filteredAddresses(namespaces)
 	trunks := map[string]string{} // the parents of trunks by the trunks' bridges
 	byID, order := map[string][]attachment{}, []string(nil)
 	for _, attachment := range all {
@@ -54,7 +55,9 @@ func (l *loader) readAgent(of ovn.Node) error {
 		}
 	}
 	for _, id := range order {
-		l.addAttached(of.Name, id, byID[id], func(a attachment) []netip.Addr { return append(addresses[a.number], routers[a.name]...) }, trunks)
+		l.addAttached(of.Name, id, byID[id], func(a attachment) []netip.Addr {
+			return slices.Concat(addresses[a.number], routers[a.name], guarded[a.ids["iface-id"][:min(len(id), filterPrefix)]])
+		}, trunks)
 	}
 	return nil
 }
