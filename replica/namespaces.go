@@ -7,6 +7,7 @@ import (
 	"ovs-offline/internal/netns"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux/keeper"
+	"ovs-offline/replica/report"
 )
 
 // roleNamespaces is what the process that keeps the network namespaces is called among the daemons.
@@ -22,7 +23,11 @@ func (s *starter) startNamespaces(ctx context.Context) {
 	started, err := keeper.Start(s.wd)
 	if err == nil {
 		s.keeper = started
-		s.report.Namespaces, err = started.Report(ctx)
+		var list []*report.Namespace
+		list, err = started.Report(ctx)
+		for _, namespace := range list {
+			s.report.Namespaces = append(s.report.Namespaces, *namespace)
+		}
 	}
 	if err != nil {
 		s.report.NamespacesProblem = err.Error()
@@ -53,8 +58,8 @@ func (s *starter) keepNamespaces() error {
 // namespacesStatus returns the status of the process that keeps the network namespaces; ok is false if the replica
 // has none.
 func namespacesStatus(wd *workdir.Dir) (status DaemonStatus, ok bool) {
-	report, err := Report(wd)
-	if err != nil || len(report.Namespaces) == 0 {
+	found, err := Report(wd)
+	if err != nil || len(found.Namespaces) == 0 {
 		return status, false
 	}
 	status = DaemonStatus{Role: roleNamespaces, PID: keeper.PID(wd)}

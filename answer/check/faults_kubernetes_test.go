@@ -48,9 +48,10 @@ func kubernetesFaults() []fault {
 				nb@worker2 --wait=hv sync
 				sb@worker2 wait-until Port_Binding rtoj-GR_worker2 chassis=[]`,
 			undo: `nb@worker2 set Logical_Router GR_worker2 options:chassis={sb@worker2 Chassis hostname=worker2 name}`},
-		{name: "a node has a tunnel twice", rule: "interface-without-port-number", says: "worker1: interface twin could not be added", logs: true,
-			plant: `vsctl@worker1 add-port br-int twin -- set Interface twin type=geneve options:key=flow options:remote_ip=172.18.0.3`, undo: `vsctl@worker1 del-port br-int twin`},
-		{name: "ovs-vswitchd logs a tunnel that is there twice", rule: "port-not-added", says: "could not add port twin: File exists", beside: true},
+		{name: "a node has a tunnel twice", rule: "interface-without-port-number", says: "worker1: interface twin", logs: true,
+			plant: `vsctl@worker1 add-port br-int twin1 -- set Interface twin1 type=geneve options:key=flow options:remote_ip=172.18.0.77 -- add-port br-int twin2 -- set Interface twin2 type=geneve options:key=flow options:remote_ip=172.18.0.77`,
+			undo:  `vsctl@worker1 del-port br-int twin1 -- del-port br-int twin2`},
+		{name: "ovs-vswitchd logs a tunnel that is there twice", rule: "port-not-added", says: "could not add port twin", beside: true},
 		{name: "an interface is left of a deleted pod", rule: "interface-without-logical-port", says: "worker3: interface podgone names the logical port ns9_gone-0",
 			plant: `vsctl@worker3 add-port br-int podgone -- set Interface podgone external_ids:iface-id=ns9_gone-0 external_ids:sandbox=0123456789ab`, undo: `vsctl@worker3 del-port br-int podgone`},
 		{name: "a pod has an interface of its former sandbox", rule: "logical-port-twice", says: "worker2: 2 interfaces of this node are of one logical port: pod ns1/web-1", beside: true,

@@ -25,7 +25,7 @@ type live struct {
 	t      *testing.T
 	set    *sets.Set
 	folder string
-	drifts bool // this host's OVN computes the flows of the nodes
+	here   bool // the daemons are this host's
 	// known are the findings when nothing is broken.
 	known map[string]bool
 	// logged has the sizes of the logs when the round began, by their paths.

@@ -180,6 +180,9 @@ func (p *path) addEnd(hop *follow.Hop, branch follow.Branch, index int, choice s
 		p.addDrop(dropped, hop, branch, index, by)
 	case follow.Generated:
 		end.Kind = answer.Answered
+		if branch.Loss != "" { // a kernel answers with an error
+			end.Kind = answer.Dropped
+		}
 		p.addGenerated(hop, branch, index, choice, by)
 	default:
 		end.Kind, end.Text = answer.Unknown, branch.Why+p.tunnelTarget(hop, branch)

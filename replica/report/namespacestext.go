@@ -22,7 +22,7 @@ func (n *Namespace) Title() string {
 
 // namespacesComplete reports whether all network namespaces are as they were recorded.
 func (r *Report) namespacesComplete() bool {
-	return r.NamespacesProblem == "" && !slices.ContainsFunc(r.Namespaces, func(n *Namespace) bool { return !n.Complete() })
+	return r.NamespacesProblem == "" && !slices.ContainsFunc(r.Namespaces, func(n Namespace) bool { return !n.Complete() })
 }
 
 // summarizeNamespaces prints what start shows of the network namespaces.
@@ -87,7 +87,7 @@ func (n *Namespace) printNamed(p *show.Page) {
 	if len(n.Named) > 0 {
 		p.Printf("Network namespace %s: these entries are not as they were recorded:\n", terminal.Escape(n.Title()))
 		for _, entry := range n.Named[:min(most, len(n.Named))] {
-			p.Printf("  %s: %s: %s\n", entry.Part.Title(), terminal.Escape(entry.Text), terminal.Escape(entry.Reason))
+			p.Printf("  %s: %s: %s\n", terminal.Escape(entry.Part.Title()), terminal.Escape(entry.Text), terminal.Escape(entry.Reason))
 		}
 		if more := len(n.Named) - most; more > 0 {
 			p.Printf("  and %d more, in -o json\n", more)

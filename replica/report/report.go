@@ -38,7 +38,7 @@ type Report struct {
 	// Moments has the times of what was recorded one after the other, the earliest first.
 	Moments []workdir.Moment `json:"moments,omitempty"`
 	// Namespaces are the network namespaces of the node that were restored; none if none were recorded.
-	Namespaces []*Namespace `json:"namespaces,omitempty"`
+	Namespaces []Namespace `json:"namespaces,omitempty"`
 	// NamespacesProblem is why network namespaces that were recorded are not restored; "" if they are.
 	NamespacesProblem string `json:"namespaces_problem,omitempty"`
 	// Loaded counts the flows of ovs-vswitchd once all was restored; nil without an ovs-vswitchd.

@@ -28,14 +28,19 @@ func (s *step) intoKernel(ctx context.Context, device host.Device, branch Branch
 func (w *walk) enterKernel(ctx context.Context, node *host.Host, device host.Device, arrived frame, state *State, at count) (*Hop, *State, error) {
 	w.passes++
 	title := netns.Title(device.Namespace)
-	port := &host.Port{Bridge: title, Name: device.Name, Type: "internal"}
-	if of, ok := node.PortOf(device); ok {
-		port.IfaceID, port.MAC = of.IfaceID, of.MAC
-	}
-	hop := &Hop{Node: node.Name, Bridge: title, Port: port, Packet: arrived.packet()}
+	hop := &Hop{Node: node.Name, Bridge: title, Port: portFor(node, device), Packet: arrived.packet()}
 	s := &kernelStep{step: step{walk: w, host: node, hop: hop, state: state, count: at}, device: device, sentTCP: tcpFlagsOf(arrived, node.Name, state)}
 	err := s.run(ctx, arrived)
 	return hop, s.state, err
+}
+
+// portFor returns a device of a namespace as a port, with the iface-id of the port of Open vSwitch that it belongs to.
+func portFor(node *host.Host, device host.Device) *host.Port {
+	port := &host.Port{Bridge: netns.Title(device.Namespace), Name: device.Name, Type: "internal", IfaceID: node.IfaceIDOf(device)}
+	if of, ok := node.PortOf(device); ok {
+		port.IfaceID, port.MAC = of.IfaceID, of.MAC
+	}
+	return port
 }
 
 // kernelStep is one pass through a namespace.
@@ -57,11 +62,13 @@ func (s *kernelStep) run(ctx context.Context, frame frame) error {
 		return err
 	}
 	s.hop.Pass = passIn(s.hop.Bridge, passage)
-	if asked := requestIn(passage); asked != nil {
-		var ok bool
-		if passage, ok, err = s.resolve(ctx, asked, frame); !ok || err != nil {
+	if asked := requestIn(passage); asked != nil && !aboutMAC(frame.packet()) {
+		answered, ok, err := s.resolve(ctx, asked, passage.Local, frame)
+		if !ok || err != nil {
 			return err
 		}
+		answered.Local = answered.Local || passage.Local
+		passage = answered
 	}
 	s.state = s.state.send(s.host.Name, s.put[0], passage.Connections)
 	return s.comeOut(ctx, passage, frame)
@@ -102,13 +109,18 @@ func (s *kernelStep) comeOut(ctx context.Context, passage linux.Passage, came fr
 	switch {
 	case s.hop.hasOutcome():
 	case passage.Local:
-		s.add(Branch{Kind: Delivered, Port: s.hop.Port, Why: "it is for " + s.hop.Bridge + " itself"}, came)
+		s.addReceived(came)
 	case passage.Unreachable != "":
 		s.addReaction(icmpError+": "+passage.Unreachable+" unreachable", came)
 	default:
 		s.add(s.lost(passage, came), came)
 	}
 	return nil
+}
+
+// addReceived adds the end of a packet that the namespace itself receives.
+func (s *kernelStep) addReceived(came frame) {
+	s.add(Branch{Kind: Delivered, Port: s.hop.Port, Why: "it is for " + s.hop.Bridge + " itself"}, came)
 }
 
 // changed returns the frame as it came out, with what is known of the packet besides its headers.
@@ -156,8 +168,34 @@ func (s *kernelStep) leaveKernel(ctx context.Context, device host.Device, frame 
 			return s.enterKernel(ctx, s.host, peer, frame, s.state, at)
 		})
 	}
-	s.addUndetermined(fmt.Sprintf("the packet leaves by the device %s of %s, and where that leads is not known", device.Name, s.hop.Bridge), frame)
+	for _, node := range s.tracer.hosts {
+		if other, ok := elsewhere(node, s.host, frame.packet().Get("dl_dst")); ok {
+			branch.Why += fmt.Sprintf(" and arrives at %s of node %s", other.Name, node.Name)
+			return s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
+				return s.enterKernel(ctx, node, other, frame.asReceived(), s.state, at)
+			})
+		}
+	}
+	out := Branch{Kind: Delivered, Port: portFor(s.host, device), Why: fmt.Sprintf("it leaves by device %s of %s", device.Name, s.hop.Bridge)}
+	if out.Port.IfaceID == "" { // not to a VM
+		out.Networks = []string{"of device " + device.Name}
+	}
+	s.add(out, frame)
 	return nil
+}
+
+// elsewhere returns the device with a MAC address that another node has in its own namespace, and no bridge of Open
+// vSwitch: a network that is not recorded joins both nodes.
+func elsewhere(node, from *host.Host, mac string) (device host.Device, ok bool) {
+	if node == from {
+		return device, false
+	}
+	for _, found := range node.WithMAC(mac) {
+		if device, ok = node.OwnDevice(found.Name); ok && found == device {
+			return device, true
+		}
+	}
+	return host.Device{}, false
 }
 
 // addReaction adds the end of a packet that the kernel refuses with an answer.

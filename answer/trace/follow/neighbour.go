@@ -46,12 +46,17 @@ const (
 )
 
 // resolve follows a request for a MAC address, puts the answer into the device that sent the request, and
-// returns what comes out then. Without an answer it adds the end of the packet, and ok is false.
-func (s *kernelStep) resolve(ctx context.Context, asked *request, came frame) (passage linux.Passage, ok bool, err error) {
+// returns what comes out then. Without an answer it adds the end of the packet, and ok is false. received reports
+// that the namespace itself has received the packet, and needs the address for what it sends back.
+func (s *kernelStep) resolve(ctx context.Context, asked *request, received bool, came frame) (passage linux.Passage, ok bool, err error) {
 	device := host.Device{Namespace: s.device.Namespace, Name: asked.device}
 	answer, why, err := s.neighbour(ctx, device, asked)
 	if err != nil {
 		return passage, false, err
+	}
+	if why != "" && received {
+		s.addReceived(came)
+		return passage, false, nil
 	}
 	if why != "" {
 		s.addUndetermined(fmt.Sprintf("%s asks for the MAC address of %s by %s, and %s", s.hop.Bridge, asked.target, asked.device, why), came)
@@ -107,6 +112,12 @@ func isAnswer(packet flow.Packet, address netip.Addr) bool {
 func tellsMAC(packet flow.Packet) bool {
 	kind, _ := packet.Number("icmp_type")
 	return packet.Get("arp_op") == "2" || kind == advertisement && packet.EtherType() == flow.IPv6
+}
+
+// aboutMAC reports whether a packet asks for a MAC address, or tells one.
+func aboutMAC(packet flow.Packet) bool {
+	kind, _ := packet.Number("icmp_type")
+	return packet.EtherType() == flow.ARP || packet.EtherType() == flow.IPv6 && (kind == solicitation || kind == advertisement)
 }
 
 // answerOf returns what a neighbour with a MAC address answers to a request.

@@ -130,7 +130,7 @@ func predicts(t *testing.T, s *sets.Set, hosts []*host.Host) {
 // comparePredictions fails for each packet whose prediction is wrong, and returns how many
 // are undetermined.
 func comparePredictions(t *testing.T, s *sets.Set, hosts []*host.Host, options follow.Options) (undetermined int) {
-	q := question{tracer: follow.New(hosts, options), packets: map[int]*sets.Packet{}, ports: map[string]string{}}
+	q := question{tracer: follow.New(hosts, options), packets: map[int]*sets.Packet{}, ports: map[string]string{}, devices: s.Devices()}
 	for _, networks := range hosts[0].Networks {
 		q.network = networks[0]
 	}
@@ -168,6 +168,8 @@ type question struct {
 	tracer  *follow.Tracer
 	network string // the nodes' name for the fabric's network
 	packets map[int]*sets.Packet
+	// devices are the devices of nodes, and no ports of Open vSwitch, by the networks of the fabric.
+	devices map[string]sets.Port
 	// ports are the source ports that the tracer's kernel chose at random, by those that the set's kernel chose.
 	ports map[string]string
 }
@@ -263,6 +265,9 @@ func (q question) packet(ctx context.Context, p *sets.Packet, state *follow.Stat
 	}
 	if p.Node == "fabric" {
 		start.Node, start.InPort, start.Network = "", "", q.network
+		if at, ok := q.devices[p.Bridge]; ok {
+			start.Node, start.InPort, start.Network = at.Node, at.Name, ""
+		}
 	}
 	return q.tracer.Packet(ctx, start)
 }
@@ -282,10 +287,13 @@ func predictionOf(hop *follow.Hop, fragment bool) (p prediction) {
 		}
 		if b.Kind == follow.Generated {
 			p.answers = append(p.answers, b.Response.Name)
+			if b.Response.Asks {
+				p.causes = append(p.causes, b.Response.Name)
+			}
 		}
 		switch {
 		case b.Kind != follow.Delivered:
-		case b.Port.Bridge != h.Bridge || !isNamespace(h.Bridge):
+		case b.Port != h.Port || !isNamespace(h.Bridge):
 			p.outputs = append(p.outputs, outputOf(h, b, fragment))
 		default:
 			p.received = true

@@ -56,7 +56,7 @@ func New(hosts []*host.Host, options Options) *Tracer {
 type Start struct {
 	Node   string
 	Bridge string // "" for the bridge of InPort
-	InPort string // the name of a port
+	InPort string // the name of a port, or of a device of the node's own network namespace
 	// Network, in place of Node and InPort, is a physical network: the packet comes from a
 	// host outside and arrives on every node of the network.
 	Network string
@@ -102,6 +102,14 @@ func (t *Tracer) Packet(ctx context.Context, start Start) (*Hop, *State, error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	frame := start.frame()
+	w := &walk{tracer: t, initial: start.State, assumed: start.Assumed}
+	if device, ok := node.OwnDevice(start.InPort); ok {
+		w.restart = func(ctx context.Context, state *State, at count) (*Hop, *State, error) {
+			return w.enterKernel(ctx, node, device, frame, state, at)
+		}
+		return w.restart(ctx, start.State, count{})
+	}
 	port, ok := node.Port(start.InPort)
 	if !ok {
 		return nil, nil, fmt.Errorf("node %s has no port %q", start.Node, start.InPort)
@@ -109,11 +117,9 @@ func (t *Tracer) Packet(ctx context.Context, start Start) (*Hop, *State, error) 
 	if start.Bridge != "" && start.Bridge != port.Bridge {
 		return nil, nil, fmt.Errorf("port %q of node %s is on bridge %s, not on %s", start.InPort, start.Node, port.Bridge, start.Bridge)
 	}
-	frame := start.frame()
 	// Fields of a tunnel that the packet came by.
 	metadata := start.Packet.Clone()
 	metadata.DeleteFunc(func(name string) bool { return !strings.HasPrefix(name, "tun_") || name == "tun_flags" })
-	w := &walk{tracer: t, initial: start.State, assumed: start.Assumed}
 	w.restart = func(ctx context.Context, state *State, at count) (*Hop, *State, error) {
 		return w.enter(ctx, node, port, metadata, frame, state, at)
 	}

@@ -58,13 +58,20 @@ func (n *namespaces) close() {
 	}
 }
 
-// DeviceOf returns the device through which a port of a bridge leads to the kernel; ok is false for a port
-// that leads elsewhere, and for a device of which no namespace was recorded. Of several namespaces with a
-// device of that name, a named one comes before the node's own.
+// DeviceOf returns the device by which a frame that leaves by a port enters the kernel; ok is false for a port
+// that leads elsewhere, and for a device of which no namespace was recorded. It is the device of an internal port, or
+// the other end of a veth that a bridge of Linux has, as qvb of neutron's iptables_hybrid firewall.
 func (h *Host) DeviceOf(port *Port) (device Device, ok bool) {
 	if port.Type != "internal" && port.Name != port.Bridge {
-		return Device{}, false
+		peer, ok := h.PeerOf(Device{netns.Own, port.Name})
+		return peer, ok && h.master(peer) != ""
 	}
+	return h.internalDevice(port)
+}
+
+// internalDevice returns the device of an internal port. Of several namespaces with a device of that name, a named
+// one comes before the node's own.
+func (h *Host) internalDevice(port *Port) (device Device, ok bool) {
 	for _, namespace := range h.namespaces.recorded {
 		if _, has := namespace.Link(port.Name); has && (!ok || device.Namespace == netns.Own) {
 			device, ok = Device{namespace.Name, port.Name}, true
@@ -73,14 +80,77 @@ func (h *Host) DeviceOf(port *Port) (device Device, ok bool) {
 	return device, ok
 }
 
-// PortOf returns the port of a bridge whose device a device is.
-func (h *Host) PortOf(device Device) (port *Port, ok bool) {
-	port, ok = h.ports[device.Name]
-	if !ok {
-		return nil, false
+// master returns the bridge of Linux that a device is a port of, "" for none.
+func (h *Host) master(device Device) string {
+	for _, namespace := range h.namespaces.recorded {
+		if link, ok := namespace.Link(device.Name); ok && namespace.Name == device.Namespace {
+			return link.Master
+		}
 	}
-	own, ok := h.DeviceOf(port)
-	return port, ok && own == device
+	return ""
+}
+
+// GuestOf returns the device of a VM behind a port of a bridge of Open vSwitch: where a bridge of Linux is between
+// them, it is that one's other port.
+func (h *Host) GuestOf(port *Port) (guest Device, ok bool) {
+	device, ok := h.DeviceOf(port)
+	if !ok || h.master(device) == "" {
+		return Device{}, false
+	}
+	others := h.siblings(device)
+	if len(others) != 1 {
+		return Device{}, false
+	}
+	return others[0], true
+}
+
+// IfaceIDOf returns the iface-id of the port of Open vSwitch that leads to the bridge of Linux of a device, "" for
+// none.
+func (h *Host) IfaceIDOf(device Device) string {
+	for _, other := range h.siblings(device) {
+		if peer, ok := h.PeerOf(other); ok && peer.Namespace == netns.Own && h.ports[peer.Name] != nil {
+			return h.ports[peer.Name].IfaceID
+		}
+	}
+	return ""
+}
+
+// siblings returns the other ports of the bridge of Linux that a device is a port of.
+func (h *Host) siblings(device Device) (others []Device) {
+	master := h.master(device)
+	for _, namespace := range h.namespaces.recorded {
+		for _, link := range namespace.Links {
+			if namespace.Name == device.Namespace && master != "" && link.Master == master && link.Name != device.Name {
+				others = append(others, Device{namespace.Name, link.Name})
+			}
+		}
+	}
+	return others
+}
+
+// OwnDevice returns a device of the node's own namespace that is no port of Open vSwitch, by its name.
+func (h *Host) OwnDevice(name string) (device Device, ok bool) {
+	for _, namespace := range h.namespaces.recorded {
+		if namespace.Name == netns.Own && h.ports[name] == nil {
+			_, ok = namespace.Link(name)
+		}
+	}
+	return Device{netns.Own, name}, ok
+}
+
+// PortOf returns the port of a bridge to which a device leads: its own, or that at the other end of a veth.
+func (h *Host) PortOf(device Device) (port *Port, ok bool) {
+	if port, ok = h.ports[device.Name]; ok {
+		own, isInternal := h.internalDevice(port)
+		if isInternal && own == device && (port.Type == "internal" || port.Name == port.Bridge) {
+			return port, true
+		}
+	}
+	if peer, isVeth := h.PeerOf(device); isVeth && peer.Namespace == netns.Own {
+		port, ok = h.ports[peer.Name]
+		return port, ok
+	}
+	return nil, false
 }
 
 // PeerOf returns the other end of a pair of virtual devices (veth), in another namespace or the same one.
@@ -89,10 +159,11 @@ func (h *Host) PeerOf(device Device) (peer Device, ok bool) {
 	return Device{namespace, name}, ok
 }
 
-// MayTake reports whether a device takes frames for a MAC address: its own, or that of a group.
+// MayTake reports whether a device takes frames for a MAC address: its own, that of a group, or any as the port of
+// a bridge of Linux.
 func (h *Host) MayTake(device Device, mac string) bool {
 	address, err := net.ParseMAC(mac)
-	if err != nil || address[0]&1 != 0 {
+	if err != nil || address[0]&1 != 0 || h.master(device) != "" {
 		return err == nil
 	}
 	return slices.Contains(h.WithMAC(mac), device)

@@ -5,6 +5,7 @@ package keeper
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -28,10 +29,9 @@ const maxConnections = 200000
 type connections struct {
 	recorded []connection
 	byKey    map[string]int // index in recorded
-	conn     *netlink.Conn  // nil if the kernel has no table of connections
+	socket   int            // for requests, -1 if the kernel has no table of connections
 	flushed  bool           // the recorded connections are not loaded
 	changed  map[string]connection
-	lost     bool // changes were not reported
 }
 
 // timeouts are the settings of how long a connection lives. A question may come a day after the start.
@@ -41,7 +41,7 @@ func timeouts() []string {
 
 // restoreConnections loads the recorded connections.
 func (s *space) restoreConnections(ctx context.Context) {
-	s.flows = &connections{byKey: map[string]int{}, changed: map[string]connection{}}
+	s.flows = &connections{socket: -1, byKey: map[string]int{}, changed: map[string]connection{}}
 	s.readConnections()
 	if module := s.kernel.missing("nf_conntrack", "nfnetlink", "nf_conntrack_netlink"); module != "" {
 		s.report.RejectUnnamed(report.Connections, len(s.flows.recorded), "the kernel of this machine has not loaded what connections need: sudo modprobe %s", module)
@@ -51,31 +51,41 @@ func (s *space) restoreConnections(ctx context.Context) {
 	for _, name := range timeouts() {
 		_ = writeSetting("net.netfilter.nf_conntrack_"+name, longTime)
 	}
-	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	if err != nil {
 		s.report.RejectUnnamed(report.Connections, len(s.flows.recorded), "%v", err)
 		return
 	}
-	s.flows.conn = conn
-	nat := s.kernel.has("nf_nat")
-	for i := range s.flows.recorded {
-		c := &s.flows.recorded[i]
-		c.nat = nat
-		if ctx.Err() != nil {
-			s.report.RejectUnnamed(report.Connections, len(s.flows.recorded)-i, "to load the connections took too long")
-			s.flows.recorded = s.flows.recorded[:i]
-			break
-		}
-		if err := s.flows.create(*c); err != nil {
-			s.report.Reject(report.Connections, c.text, "%v", err)
-			c.rejected = true
-		}
-	}
-	s.flows.recorded = slices.DeleteFunc(s.flows.recorded, func(c connection) bool { return c.rejected })
+	s.flows.socket = fd
+	s.loadConnections(ctx)
 	for i, c := range s.flows.recorded {
 		s.flows.byKey[c.key()] = i
 	}
 	s.compareConnections()
+}
+
+// loadConnections loads what was read, and rejects what the kernel does not take.
+func (s *space) loadConnections(ctx context.Context) {
+	nat := s.kernel.has("nf_nat")
+	for i := range s.flows.recorded {
+		s.flows.recorded[i].nat = nat
+	}
+	for part := range slices.Chunk(s.flows.recorded, batch) {
+		if ctx.Err() != nil {
+			s.report.RejectUnnamed(report.Connections, len(part), "to load the connections takes longer than a minute")
+			for i := range part {
+				part[i].rejected = true
+			}
+			continue
+		}
+		for i, err := range s.flows.create(part...) {
+			if err != nil {
+				s.report.Reject(report.Connections, part[i].text, "%v", err)
+				part[i].rejected = true
+			}
+		}
+	}
+	s.flows.recorded = slices.DeleteFunc(s.flows.recorded, func(c connection) bool { return c.rejected })
 }
 
 // readConnections reads the recorded connections.
@@ -150,7 +160,7 @@ func (s *space) compareConnections() {
 // begin makes the table that of the capture, or with fresh an empty one.
 func (c *connections) begin(fresh bool) {
 	clear(c.changed)
-	if c.conn == nil {
+	if c.socket < 0 {
 		return
 	}
 	switch {
@@ -158,15 +168,15 @@ func (c *connections) begin(fresh bool) {
 		c.flush()
 		c.flushed = true
 	case !fresh && c.flushed:
-		for _, one := range c.recorded {
-			_ = c.create(one)
+		for part := range slices.Chunk(c.recorded, batch) {
+			c.create(part...)
 		}
 		c.flushed = false
 	}
 }
 
 func (c *connections) flush() {
-	_ = c.send(unix.NFNL_SUBSYS_CTNETLINK, ctDelete, 0, unix.NFPROTO_UNSPEC, nil)
+	c.send(request{kind: ctDelete, family: unix.NFPROTO_UNSPEC})
 }
 
 // note notes what a message says of a connection.
@@ -200,7 +210,7 @@ func (c *connections) describe(message netlink.Message) string {
 
 // open makes a connection that an earlier question opened, in place of the one with the same first packet.
 func (c *connections) open(text string) error {
-	if c.conn == nil {
+	if c.socket < 0 {
 		return nil
 	}
 	one, err := parseConnection(text)
@@ -208,21 +218,21 @@ func (c *connections) open(text string) error {
 		return err
 	}
 	one.nat = true
-	_ = c.delete(one) // there need not be one
+	c.send(one.deletion()) // there need not be one
 	c.changed[one.key()] = one
-	return c.create(one)
+	return errors.Join(c.create(one)...)
 }
 
 // undo deletes the connections that the frames of a question opened, and makes those that they changed what they
 // were.
 func (c *connections) undo() {
-	if c.conn == nil {
+	if c.socket < 0 {
 		return
 	}
 	for key, one := range c.changed {
-		_ = c.delete(one)
+		c.send(one.deletion())
 		if i, ok := c.byKey[key]; ok && !c.flushed {
-			_ = c.create(c.recorded[i])
+			c.create(c.recorded[i])
 		}
 	}
 	clear(c.changed)
@@ -238,52 +248,118 @@ const (
 	ctaTupleIP, ctaTupleProto, ctaTupleZone = 1, 2, 3
 )
 
-// create makes a connection.
-func (c *connections) create(one connection) error {
+// batch is how many connections are made by one message.
+const batch = 64
+
+// request is a request about a connection.
+type request struct {
+	kind       int
+	flags      netlink.HeaderFlags
+	family     uint8
+	attributes []netfilter.Attribute
+	problem    error // it can't be sent
+}
+
+// create makes connections and returns the error of each.
+func (c *connections) create(list ...connection) []error {
+	requests := make([]request, len(list))
+	for i, one := range list {
+		requests[i] = one.creation()
+	}
+	return c.send(requests...)
+}
+
+// creation returns the request to make a connection.
+func (c connection) creation() request {
 	attributes := []netfilter.Attribute{
-		one.orig.attribute(ctaTupleOrig, one.protocol),
-		one.orig.inverse(one.protocol).attribute(ctaTupleReply, one.protocol),
-		{Type: ctaStatus, Data: netfilter.Uint32Bytes(uint32(one.status()))},
+		c.orig.attribute(ctaTupleOrig, c.protocol),
+		c.orig.inverse(c.protocol).attribute(ctaTupleReply, c.protocol),
+		{Type: ctaStatus, Data: netfilter.Uint32Bytes(uint32(c.status()))},
 		{Type: ctaTimeout, Data: netfilter.Uint32Bytes(8640000)},
-		{Type: ctaMark, Data: netfilter.Uint32Bytes(one.mark)},
+		{Type: ctaMark, Data: netfilter.Uint32Bytes(c.mark)},
 	}
-	if one.zone != 0 {
-		attributes = append(attributes, netfilter.Attribute{Type: ctaZone, Data: netfilter.Uint16Bytes(one.zone)})
+	if c.zone != 0 {
+		attributes = append(attributes, netfilter.Attribute{Type: ctaZone, Data: netfilter.Uint16Bytes(c.zone)})
 	}
-	if one.protocol == unix.IPPROTO_TCP {
-		attributes = append(attributes, tcpInfo(one.state))
+	if c.protocol == unix.IPPROTO_TCP {
+		attributes = append(attributes, tcpInfo(c.state))
 	}
-	translated := one.reply != one.orig.inverse(one.protocol)
-	if translated && !one.nat {
-		return errors.New("it has its addresses translated: sudo modprobe nf_nat")
+	r := request{kind: ctNew, flags: netlink.Create | netlink.Excl, family: c.family()}
+	switch translated := c.reply != c.orig.inverse(c.protocol); {
+	case c.nat:
+		attributes = append(attributes, natAttribute(ctaNATSource, c.reply.destination, c.reply.dport, c.protocol),
+			natAttribute(ctaNATDestination, c.reply.source, c.reply.sport, c.protocol))
+	case translated:
+		r.problem = errors.New("it has its addresses translated: sudo modprobe nf_nat")
 	}
-	if one.nat {
-		attributes = append(attributes, natAttribute(ctaNATSource, one.reply.destination, one.reply.dport, one.protocol),
-			natAttribute(ctaNATDestination, one.reply.source, one.reply.sport, one.protocol))
-	}
-	return c.send(unix.NFNL_SUBSYS_CTNETLINK, ctNew, netlink.Create|netlink.Excl, one.family(), attributes)
+	r.attributes = attributes
+	return r
 }
 
-// delete deletes a connection.
-func (c *connections) delete(one connection) error {
-	attributes := []netfilter.Attribute{one.orig.attribute(ctaTupleOrig, one.protocol)}
-	if one.zone != 0 {
-		attributes = append(attributes, netfilter.Attribute{Type: ctaZone, Data: netfilter.Uint16Bytes(one.zone)})
+// deletion returns the request to delete a connection.
+func (c connection) deletion() request {
+	attributes := []netfilter.Attribute{c.orig.attribute(ctaTupleOrig, c.protocol)}
+	if c.zone != 0 {
+		attributes = append(attributes, netfilter.Attribute{Type: ctaZone, Data: netfilter.Uint16Bytes(c.zone)})
 	}
-	return c.send(unix.NFNL_SUBSYS_CTNETLINK, ctDelete, 0, one.family(), attributes)
+	return request{kind: ctDelete, family: c.family(), attributes: attributes}
 }
 
-// send sends a request and waits for what the kernel says.
-func (c *connections) send(subsystem, kind int, flags netlink.HeaderFlags, family uint8, attributes []netfilter.Attribute) error {
-	raw, err := netfilter.MarshalAttributes(attributes)
-	if err != nil {
-		return err
+// send sends requests by one message, waits for what the kernel says, and returns the error of each.
+func (c *connections) send(requests ...request) []error {
+	errs := make([]error, len(requests))
+	var message []byte
+	waiting := 0
+	for i, r := range requests {
+		raw, err := netfilter.MarshalAttributes(r.attributes)
+		if errs[i] = errors.Join(r.problem, err); errs[i] != nil {
+			continue
+		}
+		one, err := netlink.Message{
+			Header: netlink.Header{Length: uint32(unix.NLMSG_HDRLEN + 4 + len(raw)), Sequence: uint32(i), Flags: netlink.Request | netlink.Acknowledge | r.flags,
+				Type: netlink.HeaderType(unix.NFNL_SUBSYS_CTNETLINK<<8 | r.kind)},
+			Data: append([]byte{r.family, 0, 0, 0}, raw...),
+		}.MarshalBinary()
+		if errs[i] = err; err == nil {
+			message = append(message, one...)
+			waiting++
+		}
 	}
-	_, err = c.conn.Execute(netlink.Message{
-		Header: netlink.Header{Type: netlink.HeaderType(subsystem<<8 | kind), Flags: netlink.Request | netlink.Acknowledge | flags},
-		Data:   append([]byte{family, 0, 0, 0}, raw...),
-	})
-	return err
+	if waiting == 0 {
+		return errs
+	}
+	if err := unix.Sendto(c.socket, message, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		for i := range errs {
+			errs[i] = errors.Join(errs[i], err)
+		}
+		return errs
+	}
+	c.receive(errs, waiting)
+	return errs
+}
+
+// receive reads the kernel's answers to requests.
+func (c *connections) receive(errs []error, waiting int) {
+	for buffer := make([]byte, 64<<10); waiting > 0; {
+		n, _, err := unix.Recvfrom(c.socket, buffer, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			errs[0] = errors.Join(errs[0], err)
+			return
+		}
+		splitMessages(buffer[:n], func(message netlink.Message) {
+			waiting--
+			if message.Header.Type != netlink.Error || len(message.Data) < 4 {
+				return
+			}
+			code := int32(binary.NativeEndian.Uint32(message.Data))
+			if i := int(message.Header.Sequence); code != 0 && i < len(errs) {
+				errs[i] = unix.Errno(-code)
+			}
+		})
+	}
 }
 
 // tcpInfo returns the state of a TCP connection. Its sequence numbers were not recorded, so any are taken.

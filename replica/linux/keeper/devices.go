@@ -23,7 +23,6 @@ type device struct {
 	recorded iproute.Link
 	link     netlink.Link
 	fd       int // of a tap, -1 for other devices
-	stuck    []byte
 }
 
 const (
@@ -77,7 +76,6 @@ func (s *space) makeDevice(d *device) (err error) {
 		return s.makeTap(d)
 	}
 	if err != nil && name != loopback {
-		s.report.Remark("%s is a tap: the kernel of this machine makes no %s (%v)", name, d.recorded.Kind, err)
 		return s.makeTap(d)
 	}
 	d.link, err = s.handle.LinkByName(name)
@@ -103,6 +101,11 @@ func (s *space) makeTap(d *device) error {
 		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
 	}
 	if err == nil {
+		// The device ends with the namespace, together with all others, and not with its descriptor: to end devices
+		// one by one takes the kernel 20 ms each.
+		err = unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1)
+	}
+	if err == nil {
 		d.link, err = s.handle.LinkByName(d.recorded.Name)
 	}
 	if err != nil {
@@ -112,7 +115,7 @@ func (s *space) makeTap(d *device) error {
 	d.fd = fd
 	switch d.recorded.Kind {
 	case "bridge", "vrf", "bond":
-		s.report.Remark("%s, a %s, is a tap: the kernel of this machine has none, or frames go through it at its own end", d.recorded.Name, d.recorded.Kind)
+		s.report.Remark("a tap stands for %s %s: frames go in and out at its own end, not at its ports", d.recorded.Kind, d.recorded.Name)
 	}
 	return nil
 }
@@ -172,8 +175,15 @@ func (s *space) configureDevices() {
 	for _, d := range s.devices { // once all are up: a bridge waits for its ports
 		s.enslave(d)
 	}
-	for _, d := range s.devices {
-		s.addAddresses(d)
+	for _, link := range s.recorded.Links {
+		s.report.Record(report.Addresses, len(link.Assigned))
+		if d := s.device(link.Name); d != nil {
+			s.addAddresses(d)
+			continue
+		}
+		for _, assigned := range link.Assigned {
+			s.report.Reject(report.Addresses, assigned.Network.String()+" dev "+link.Name, "there is no such device")
+		}
 	}
 	for _, d := range s.devices {
 		if d.fd >= 0 && d.recorded.Up && !d.recorded.Carrier {
@@ -219,7 +229,6 @@ func (s *space) enslave(d *device) {
 
 // addAddresses adds the addresses of a device.
 func (s *space) addAddresses(d *device) {
-	s.report.Record(report.Addresses, len(d.recorded.Assigned))
 	for _, assigned := range d.recorded.Assigned {
 		addr := &netlink.Addr{IPNet: ipNet(assigned.Network), Scope: scopeNumber(assigned.Scope)}
 		if assigned.Peer.IsValid() {

@@ -126,17 +126,7 @@ func (s *space) drain(use func(netlink.Message)) (some, lost bool) {
 			return some, lost
 		}
 		some = true
-		for rest := buffer[:n]; len(rest) >= unix.NLMSG_HDRLEN; {
-			size := int(uint32(rest[0]) | uint32(rest[1])<<8 | uint32(rest[2])<<16 | uint32(rest[3])<<24)
-			if size < unix.NLMSG_HDRLEN || size > len(rest) {
-				break
-			}
-			var message netlink.Message
-			if message.UnmarshalBinary(append([]byte{}, rest[:size]...)) == nil {
-				use(message)
-			}
-			rest = rest[min(len(rest), (size+unix.NLMSG_ALIGNTO-1)&^(unix.NLMSG_ALIGNTO-1)):]
-		}
+		splitMessages(buffer[:n], use)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 // Bounds of the rules of one namespace.
 const (
-	maxFilterRules = 200000
+	maxFilterRules = 100000
 	maxFilterLine  = 16 << 10 // bytes
 	maxFilterBytes = 128 << 20
 	// maxRuns bounds how often the rules of one family are tried again without those that were refused, and
@@ -73,7 +73,13 @@ func (s *space) restoreIptables(ctx context.Context, programs iptables, path str
 	if err != nil {
 		s.report.Remark("%s: %v", programs.title, err)
 	}
-	if recorded == nil || recorded.rules == 0 && !recorded.hasPolicy() {
+	if recorded == nil {
+		return
+	}
+	for _, table := range recorded.tables {
+		s.saved = append(s.saved, programs.family+" "+table.name)
+	}
+	if recorded.rules == 0 && !recorded.hasPolicy() {
 		return
 	}
 	if programs.restore == "" || programs.save == "" {
@@ -189,106 +195,153 @@ func (s *space) readRule(table *savedTable, line string, chains []string) {
 	table.rules = append(table.rules, rule)
 }
 
-// place is the place of a line that a restoring program reads: the index of its table, and of the rule in it or -1.
-type place struct{ table, rule int }
-
-// input writes what the restoring program reads, and returns the places of its lines.
-func (r *saved) input() (text []byte, places []place) {
-	var out bytes.Buffer
-	add := func(line string, at place) {
-		out.WriteString(line)
-		out.WriteByte('\n')
-		places = append(places, at)
-	}
-	for i, table := range r.tables {
-		add("*"+table.name, place{i, -1})
-		for _, chain := range table.chains {
-			add(":"+chain.name+" "+chain.policy, place{i, -1})
-		}
-		for j, rule := range table.rules {
-			add(rule.text, place{i, j})
-		}
-		add("COMMIT", place{i, -1})
-	}
-	return out.Bytes(), places
-}
-
 var (
 	atLine   = regexp.MustCompile(`(?i)line:? (\d+)`)
 	cantLoad = regexp.MustCompile("Couldn't (?:load|find) (?:match|target) `([^']+)'")
 )
 
-// load loads the rules, again and again without those that are refused.
-func (s *space) load(ctx context.Context, programs iptables, recorded *saved) {
-	refused := 0
-	for range maxRuns {
-		text, places := recorded.input()
-		_, err := s.run(ctx, text, programs.restore)
-		if err == nil {
-			return
-		}
-		reason := reasonOf(err)
-		bad := badLines(err, places)
-		if len(bad) == 0 || ctx.Err() != nil {
-			s.rejectAll(recorded, fmt.Sprintf("%s-restore: %s", programs.title, reason))
-			return
-		}
-		for _, at := range bad {
-			refused++
-			s.drop(recorded, at, reason, refused > oneByOne)
-		}
-		recorded.sweep()
-	}
-	s.rejectAll(recorded, fmt.Sprintf("%s-restore refused rules %d times: the last reason is above", programs.title, maxRuns))
+// tooLong is what the programs say when the kernel can't take all rules in one message. The programs ask for more
+// room in the socket, which only root of the host gets.
+const tooLong = "Message too long"
+
+// loader loads the rules of iptables, as many at a time as the kernel takes in one message.
+type loader struct {
+	space    *space
+	programs iptables
+	room     int // bytes of a message
+	refused  int // rules that were refused one by one
+	failures int // runs that failed
 }
 
-// drop rejects the rule at a place, and others that would be refused for the same reason.
-func (s *space) drop(recorded *saved, at place, reason string, alike bool) {
-	table := recorded.tables[at.table]
-	if at.rule < 0 { // the table itself, or a chain of it
-		s.report.RejectUnnamed(report.FilterRules, len(table.rules), "table %s: %s", table.name, reason)
-		table.rules, table.chains = nil, nil
-		return
+// roomAtFirst is somewhat less than a socket has on a usual system (net.core.wmem_default).
+const roomAtFirst = 150 << 10
+
+// size is about what a rule takes in a message.
+func (r filterRule) size() int {
+	size := 200 + len(r.text)
+	for _, extension := range r.extensions {
+		if len(modulesOf(extension)) > 0 {
+			size += 300
+		}
 	}
-	rule := table.rules[at.rule]
+	return size
+}
+
+// load loads the rules, again and again without those that are refused.
+func (s *space) load(ctx context.Context, programs iptables, recorded *saved) {
+	l := &loader{space: s, programs: programs, room: roomAtFirst}
+	for _, table := range recorded.tables {
+		if reason := l.chains(ctx, table); reason != "" {
+			s.report.RejectUnnamed(report.FilterRules, len(table.rules), "%s-restore: table %s: %s", programs.title, table.name, reason)
+			table.rules = nil
+		}
+	}
+	for _, table := range recorded.tables {
+		l.rules(ctx, table)
+	}
+}
+
+// chains makes the chains of a table.
+func (l *loader) chains(ctx context.Context, table *savedTable) (problem string) {
+	const each = 200 // bytes in a message
+	argv := []string{l.programs.restore}
+	for begin := 0; begin < max(1, len(table.chains)); begin += l.room / each {
+		lines := []string{"*" + table.name}
+		for _, chain := range table.chains[begin:min(len(table.chains), begin+l.room/each)] {
+			lines = append(lines, ":"+chain.name+" "+chain.policy)
+		}
+		if _, err := l.space.run(ctx, []byte(strings.Join(append(lines, "COMMIT\n"), "\n")), argv...); err != nil {
+			return reasonOf(err)
+		}
+		argv = []string{l.programs.restore, "--noflush"}
+	}
+	return ""
+}
+
+// rules adds the rules of a table to its chains.
+func (l *loader) rules(ctx context.Context, table *savedTable) {
+	loaded := make([]filterRule, 0, len(table.rules))
+	rest := slices.Clone(table.rules)
+	for len(rest) > 0 {
+		n, size := 0, 0
+		for n < len(rest) && (n == 0 || size+rest[n].size() <= l.room) {
+			size += rest[n].size()
+			n++
+		}
+		ok := l.some(ctx, table, rest, n)
+		switch {
+		case ok:
+			loaded = append(loaded, rest[:n]...)
+			rest = rest[n:]
+		case ctx.Err() != nil || l.failures > maxRuns:
+			rest = slices.DeleteFunc(rest, func(r filterRule) bool { return r.refused })
+			l.space.report.RejectUnnamed(report.FilterRules, len(rest), "%s-restore: table %s: after %d refusals, or %v, %d rules were not tried", l.programs.title, table.name, l.failures, restoreTimeout, len(rest))
+			rest = nil
+		default:
+			rest = slices.DeleteFunc(rest, func(r filterRule) bool { return r.refused })
+		}
+	}
+	table.rules = loaded
+}
+
+// some adds the first n rules of the rest: all of them, or none. Those that were refused are marked, or there is less room.
+func (l *loader) some(ctx context.Context, table *savedTable, rest []filterRule, n int) bool {
+	rules := rest[:n]
+	lines := []string{"*" + table.name}
+	for _, rule := range rules {
+		lines = append(lines, rule.text)
+	}
+	_, err := l.space.run(ctx, []byte(strings.Join(append(lines, "COMMIT\n"), "\n")), l.programs.restore, "--noflush")
+	if err == nil {
+		return true
+	}
+	l.failures++
+	if strings.Contains(stderrOf(err), tooLong) && len(rules) > 1 {
+		l.room /= 2
+		l.failures-- // there is less room at most twenty times
+		return false
+	}
+	reason, found := reasonOf(err), false
+	for _, line := range atLine.FindAllStringSubmatch(stderrOf(err), 1000) {
+		number, _ := strconv.Atoi(line[1])
+		if i := number - 2; i >= 0 && i < len(rules) && !rules[i].refused {
+			found = true
+			l.refused++
+			l.refuse(table, rest, i, reason)
+		}
+	}
+	for i := range rules {
+		if !found && !rules[i].refused { // it names no rule: all of these
+			l.reject(table, &rules[i], reason)
+		}
+	}
+	return false
+}
+
+// refuse rejects a rule, and others of the rest that would be refused for the same reason: those with an extension
+// that is not there and, once many were refused, those with the same options.
+func (l *loader) refuse(table *savedTable, rest []filterRule, n int, reason string) {
 	unknown := ""
 	if found := cantLoad.FindStringSubmatch(reason); found != nil {
 		unknown = found[1]
 	}
-	for _, t := range recorded.tables {
-		for i := range t.rules {
-			other := &t.rules[i]
-			same := t == table && i == at.rule
-			switch {
-			case other.text == "":
-			case same, unknown != "" && slices.Contains(other.extensions, unknown):
-				s.report.Reject(report.FilterRules, "-t "+t.name+" "+other.text, "%s", reason)
-				other.text = ""
-			case alike && other.signature == rule.signature:
-				s.report.Reject(report.FilterRules, "-t "+t.name+" "+other.text, "as of other rules with these options: %s", reason)
-				other.text = ""
-			}
+	signature := rest[n].signature
+	l.reject(table, &rest[n], reason)
+	for i := range rest {
+		other := &rest[i]
+		switch {
+		case other.refused:
+		case unknown != "" && slices.Contains(other.extensions, unknown):
+			l.reject(table, other, reason)
+		case l.refused > oneByOne && other.signature == signature:
+			l.reject(table, other, "as of other rules with these options: "+reason)
 		}
 	}
 }
 
-// sweep removes the rules that drop rejected.
-func (r *saved) sweep() {
-	for _, table := range r.tables {
-		table.rules = slices.DeleteFunc(table.rules, func(rule filterRule) bool { return rule.text == "" })
-	}
-	r.tables = slices.DeleteFunc(r.tables, func(t *savedTable) bool { return len(t.chains) == 0 })
-}
-
-// badLines returns the places of the lines that an error names.
-func badLines(err error, places []place) (bad []place) {
-	for _, found := range atLine.FindAllStringSubmatch(stderrOf(err), 1000) {
-		n, _ := strconv.Atoi(found[1])
-		if n >= 1 && n <= len(places) && !slices.Contains(bad, places[n-1]) {
-			bad = append(bad, places[n-1])
-		}
-	}
-	return bad
+func (l *loader) reject(table *savedTable, rule *filterRule, reason string) {
+	rule.refused = true
+	l.space.report.Reject(report.FilterRules, "-t "+table.name+" "+rule.text, "%s", reason)
 }
 
 // reasonOf returns what a program said first.
@@ -327,6 +380,15 @@ func (s *space) run(ctx context.Context, input []byte, argv ...string) ([]byte, 
 		Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "XTABLES_LOCKFILE=/dev/null"}})
 }
 
+// macAddress matches a MAC: versions of iptables differ in its letters.
+var macAddress = regexp.MustCompile(`\b[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\b`)
+
+// plainFilter returns a rule in the form in which rules are compared: what versions of iptables print differently, and
+// means the same, is the same.
+func plainFilter(text string) string {
+	return macAddress.ReplaceAllStringFunc(strings.ReplaceAll(text, " --datestop 2038-01-19T03:14:07", ""), strings.ToLower)
+}
+
 // compare reads the rules back and compares each with the recorded one.
 func (s *space) compare(ctx context.Context, programs iptables, recorded *saved) {
 	out, err := s.run(ctx, nil, programs.save)
@@ -361,7 +423,7 @@ func (s *space) compare(ctx context.Context, programs iptables, recorded *saved)
 			switch {
 			case i >= len(found[key]):
 				s.report.Reject(report.FilterRules, "-t "+t.name+" "+rule.text, "it is not in the kernel")
-			case found[key][i] == rule.text:
+			case plainFilter(found[key][i]) == plainFilter(rule.text):
 				s.report.Restore(report.FilterRules, 1)
 			default:
 				s.report.Differ(report.FilterRules, "-t "+t.name+" "+rule.text, "it is read back as %s", found[key][i])

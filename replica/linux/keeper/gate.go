@@ -91,6 +91,7 @@ type filterRule struct {
 	table, chain, text string
 	extensions         []string // matches and the target
 	signature          string   // the names of all options
+	refused            bool
 }
 
 // checkRule reads a rule of iptables ("-A ..."), and returns why it is not restored, "" if it is.

@@ -41,11 +41,8 @@ const memoryLimit = 160 << 20
 func init() {
 	if len(os.Args) == 2 && os.Args[0] == Name {
 		debug.SetMemoryLimit(memoryLimit)
-		if err := keep(os.Args[1]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+		fmt.Fprintln(os.Stderr, keep(os.Args[1]))
+		os.Exit(1)
 	}
 }
 
@@ -58,7 +55,7 @@ type keeper struct {
 	mu       sync.Mutex // one question at a time
 }
 
-// keep restores the namespaces of a workdir, and answers until it is asked to end.
+// keep restores the namespaces of a workdir, and answers until it is asked to end. It returns why it can't.
 func keep(path string) error {
 	k := &keeper{kernel: readKernel(), restored: make(chan struct{})}
 	listener, err := listen()
@@ -109,6 +106,13 @@ func seal() error {
 	readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &readOnly); err != nil {
 		_ = unix.Mount("", "/", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "") // before Linux 5.12
+	}
+	// A name in a rule leads to no server of names, of this host or another.
+	for _, file := range []string{"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts"} {
+		_ = unix.Mount("/dev/null", file, "", unix.MS_BIND, "")
+	}
+	for _, folder := range []string{"/run/nscd", "/run/systemd/resolve", "/run/dbus"} {
+		_ = unix.Mount("none", folder, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		_ = unix.MountSetattr(unix.AT_FDCWD, "/proc", unix.AT_RECURSIVE, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})

@@ -216,7 +216,7 @@ func shown(frames []linux.Frame) string {
 	var list []string
 	for _, frame := range frames {
 		raw := append([]byte{}, frame.Bytes...)
-		if raw[0] == 0x33 { // reports about multicast groups, which the kernel sends by itself
+		if raw[0] == 0x33 || raw[0] == 1 { // reports about multicast groups, which the kernel sends by itself
 			continue
 		}
 		if len(raw) > 34 && raw[12] == 8 && raw[13] == 0 && raw[23] == 1 { // ICMP: its ID and checksum

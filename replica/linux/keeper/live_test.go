@@ -211,3 +211,22 @@ func (l *live) record(wd *workdir.Dir) {
 		}
 	}
 }
+
+// inside runs a program in a restored namespace and returns its output.
+func inside(t *testing.T, wd *workdir.Dir, namespace string, argv ...string) string {
+	t.Helper()
+	line, err := linux.Enter(t.Context(), wd, namespace, argv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(line[0], line[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%q: %v: %s", argv, err, out)
+	}
+	return string(out)
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}

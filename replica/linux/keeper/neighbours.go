@@ -41,15 +41,23 @@ func (s *space) addNeighbours() {
 
 // forgetNeighbours deletes the neighbours that the frames of a question made known, or asked for.
 func (s *space) forgetNeighbours() {
-	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
+	families := []int{unix.AF_INET, unix.AF_INET6}
+	if slices.ContainsFunc(s.devices, func(d *device) bool { return d.recorded.Kind == "bridge" && d.fd < 0 }) {
+		families = append(families, unix.AF_BRIDGE) // the addresses that bridges learned
+	}
+	for _, family := range families {
 		list, err := s.handle.NeighList(0, family)
 		if err != nil {
 			continue
 		}
 		for _, n := range list {
-			if n.State&(netlink.NUD_PERMANENT|netlink.NUD_NOARP) == 0 {
-				_ = s.handle.NeighDel(&n)
+			if n.State&(netlink.NUD_PERMANENT|netlink.NUD_NOARP) != 0 {
+				continue
 			}
+			if family == unix.AF_BRIDGE {
+				n.Family, n.Flags = unix.AF_BRIDGE, netlink.NTF_MASTER
+			}
+			_ = s.handle.NeighDel(&n)
 		}
 	}
 }

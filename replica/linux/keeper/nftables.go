@@ -58,8 +58,11 @@ func (s *space) isKnown(t *nftTable) bool {
 	if badTable(t.name) || t.family != "ip" && t.family != "ip6" {
 		return false
 	}
-	if t.family == "ip" && s.recorded.Filters != "" || t.family == "ip6" && s.recorded.Filters6 != "" {
+	if slices.Contains(s.saved, t.family+" "+t.name) {
 		return true
+	}
+	if t.family == "ip" && s.recorded.Filters != "" || t.family == "ip6" && s.recorded.Filters6 != "" {
+		return false // iptables can't read it: nft made it
 	}
 	s.report.Remark("table %s %s belongs to iptables, whose own output was not recorded: nft does not print everything of its rules", t.family, t.name)
 	return false

@@ -73,15 +73,30 @@ func (k *keeper) pass(q linux.Question) (*linux.Passage, error) {
 			connections = append(connections, passage.Connections...)
 		}
 	}
-	passage.Connections = connections
+	passage.Connections = latest(connections)
 	return passage, nil
 }
 
-// prepare throws away what the kernel did by itself since the last question.
+// latest returns the last text of each connection.
+func latest(texts []string) (list []string) {
+	at := map[string]int{}
+	for _, text := range texts {
+		c, err := parseConnection(text)
+		if i, known := at[c.key()]; err == nil && known {
+			list[i] = text
+			continue
+		}
+		at[c.key()] = len(list)
+		list = append(list, text)
+	}
+	return list
+}
+
+// prepare makes the connections those of the capture, and throws away what the kernel did by itself since the last question.
 func (s *space) prepare(fresh bool) {
+	s.flows.begin(fresh)
 	s.readFrames()
 	s.drain(func(netlink.Message) {})
-	s.flows.begin(fresh)
 }
 
 // reset undoes what the frames of a question left.

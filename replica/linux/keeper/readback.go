@@ -48,7 +48,7 @@ func (s *space) readDevices(links []netlink.Link, names map[int]string) {
 			s.report.Differ(report.Devices, d.recorded.Name, "its MAC is %s, not %s", mac, d.recorded.MAC)
 		case up != d.recorded.Up:
 			s.report.Differ(report.Devices, d.recorded.Name, "it is up: %t, and was: %t", up, d.recorded.Up)
-		case found.MTU != d.recorded.MTU && d.recorded.MTU != 0:
+		case found.MTU != d.recorded.MTU && d.recorded.MTU != 0 && (d.fd < 0 || found.MTU != tapMTU):
 			s.report.Differ(report.Devices, d.recorded.Name, "its MTU is %d, not %d", found.MTU, d.recorded.MTU)
 		default:
 			s.report.Restore(report.Devices, 1)

@@ -5,7 +5,6 @@ package keeper
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -23,7 +22,6 @@ const maxSetLines = 500000
 type savedSet struct {
 	text, set string
 	create    bool
-	refused   string
 }
 
 // restoreSets restores what "ipset save" printed. The report counts sets with their entries.
@@ -156,8 +154,9 @@ func (s *space) compareSets(ctx context.Context, recorded []savedSet) {
 		s.report.RejectUnnamed(report.Sets, len(recorded), "the sets can't be read back: %s", reasonOf(err))
 		return
 	}
-	plain := func(text string) string { return fmt.Sprint(changing.ReplaceAllString(text+" ", " ")) }
-	squeeze := func(text string) string { return strings.Join(strings.Fields(plain(text)), " ") }
+	squeeze := func(text string) string {
+		return strings.Join(strings.Fields(changing.ReplaceAllString(text+" ", " ")), " ")
+	}
 	found := map[string]bool{}
 	for line := range strings.Lines(string(out)) {
 		found[squeeze(line)] = true

@@ -30,6 +30,7 @@ type space struct {
 	devices  []*device
 	events   int // the socket of what netfilter reports: see events.go
 	rules    *ruleTexts
+	saved    []string // the tables that iptables-save and ip6tables-save printed, as "ip nat"
 	flows    *connections
 	mark     uint32         // of the frame that passes now
 	tables   map[string]int // numbers of tables that have names

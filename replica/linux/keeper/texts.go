@@ -4,7 +4,9 @@ package keeper
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -63,30 +65,76 @@ func (r *ruleTexts) number() error {
 	if len(r.saved) == 0 {
 		return nil
 	}
-	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
 	next := map[string]int{}
 	for _, family := range []uint8{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6} {
-		messages, err := conn.Execute(netlink.Message{
-			Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETRULE), Flags: netlink.Request | netlink.Dump},
-			Data:   []byte{family, 0, 0, 0},
-		})
-		if err != nil {
-			return err
-		}
-		for _, message := range messages {
-			table, chain, handle := ruleOf(message.Data)
+		err := dumpRules(family, func(data []byte) {
+			table, chain, handle := ruleOf(data)
 			key := chainKey(familyName(family), table, chain)
 			if i := next[key]; i < len(r.saved[key]) {
 				r.set(familyName(family), table, chain, handle, r.saved[key][i])
 			}
 			next[key]++
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// dumpRules gives all rules of a family to a function. Its buffer is large, and not the library's: for each message
+// the kernel counts again from the first rule.
+func dumpRules(family uint8, use func(data []byte)) error {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	request, err := netlink.Message{
+		Header: netlink.Header{Length: unix.NLMSG_HDRLEN + 4, Type: unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETRULE, Flags: netlink.Request | netlink.Dump},
+		Data:   []byte{family, 0, 0, 0},
+	}.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return err
+	}
+	buffer := make([]byte, 1<<20)
+	for done := false; !done; {
+		n, _, err := unix.Recvfrom(fd, buffer, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		splitMessages(buffer[:n], func(message netlink.Message) {
+			switch message.Header.Type {
+			case netlink.Done, netlink.Error:
+				done = true
+			default:
+				use(message.Data)
+			}
+		})
+	}
+	return nil
+}
+
+// splitMessages gives each of several messages to a function.
+func splitMessages(raw []byte, use func(netlink.Message)) {
+	for len(raw) >= unix.NLMSG_HDRLEN {
+		size := int(binary.NativeEndian.Uint32(raw))
+		if size < unix.NLMSG_HDRLEN || size > len(raw) {
+			return
+		}
+		aligned := min(len(raw), (size+unix.NLMSG_ALIGNTO-1)&^(unix.NLMSG_ALIGNTO-1))
+		use(netlink.Message{
+			Header: netlink.Header{Length: uint32(size), Sequence: binary.NativeEndian.Uint32(raw[8:]), Type: netlink.HeaderType(binary.NativeEndian.Uint16(raw[4:])), Flags: netlink.HeaderFlags(binary.NativeEndian.Uint16(raw[6:]))},
+			Data:   slices.Clone(raw[unix.NLMSG_HDRLEN:size]),
+		})
+		raw = raw[aligned:]
+	}
 }
 
 // ruleOf reads the table, the chain and the handle of a rule in a message of the kernel.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	traceframe "ovs-offline/answer/trace/frame"
@@ -172,4 +173,21 @@ func Frame(digits string) (traceframe.Frame, error) {
 		return traceframe.Frame{}, err
 	}
 	return traceframe.Parse(raw)
+}
+
+// Devices returns the devices that lead from a node to a network of the fabric, and are ports of no bridge, by the
+// names of the networks: that of the only bridge of the fabric that no port of a node leads to.
+func (s *Set) Devices() map[string]Port {
+	found := map[string]Port{}
+	for _, device := range s.Ports {
+		if device.Node == "fabric" || device.Bridge != "-" || device.Role != "uplink" {
+			continue
+		}
+		for _, edge := range s.Ports {
+			if edge.Node == "fabric" && strings.TrimLeft(edge.Name, "ext") == strings.TrimLeft(device.Name, "eth") {
+				found[edge.Bridge] = device
+			}
+		}
+	}
+	return found
 }
