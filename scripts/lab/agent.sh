@@ -97,13 +97,32 @@ bind_port() {
         -- set Port "$2" tag="$vlan" other_config:tag="$vlan" other_config:net_uuid="$(made_uuid "ovs-net-$3")"
 }
 
-# agent_flows: writes what the agent writes into the bridges.
+# agent_flows: writes what the agent writes into the bridges. br-int is last: until then nothing
+# leaves a port, and no other node learns an address from a bridge that is not ready.
 agent_flows() {
-    integration_base | sed "s/^/cookie=$COOKIE,/" | add_flows br-int OpenFlow13
-    firewall | sed "s/^/cookie=$COOKIE,/" | add_flows br-int OpenFlow13
-    tunnel_base | sed "s/^/cookie=$COOKIE,/" | add_flows br-tun OpenFlow13
-    physical_base | sed "s/^/cookie=$COOKIE,/" | add_flows br-ex OpenFlow13
+    {
+        tunnel_base
+        dvr_tunnel
+    } | write_flows br-tun
+    {
+        physical_base
+        dvr_physical
+    } | write_flows br-ex
+    {
+        integration_base
+        firewall
+        dvr_integration
+        more_flows
+    } | write_flows br-int
 }
+
+write_flows() { sed "s/^/cookie=$COOKIE,/" | add_flows "$1" OpenFlow13; }
+
+# What sets with distributed routers (dvr.sh) and other sets write too.
+dvr_tunnel() { :; }
+dvr_physical() { :; }
+dvr_integration() { :; }
+more_flows() { :; }
 
 integration_base() {
     local network

@@ -8,12 +8,6 @@
 #   DVR_NODES   the nodes where the routers are
 #   DVR_SNAT    ports of snat namespaces: name, node, network, MAC, address
 
-dvr_flows() {
-    dvr_integration | sed "s/^/cookie=$COOKIE,/" | add_flows br-int OpenFlow13
-    dvr_tunnel | sed "s/^/cookie=$COOKIE,/" | add_flows br-tun OpenFlow13
-    dvr_physical | sed "s/^/cookie=$COOKIE,/" | add_flows br-ex OpenFlow13
-}
-
 # other_macs: prints the MACs of the other nodes.
 other_macs() {
     local node

@@ -39,11 +39,10 @@ PORTS=(
 
 node_switch() { agent_switch; }
 
-node_finish() {
-    agent_flows
-    [[ $NODE != compute1 ]] ||
-        remote_group "$(ofport "$(port_name vm1)")" "${LOCAL_VLAN[compute1:101]}" |
-        sed "s/^/cookie=$COOKIE,/" | add_flows br-int OpenFlow13
+node_finish() { agent_flows; }
+
+more_flows() {
+    [[ $NODE != compute1 ]] || remote_group "$(ofport "$(port_name vm1)")" "${LOCAL_VLAN[compute1:101]}"
 }
 
 # vm1 also takes http from members of a remote group, by a conjunctive match.
