@@ -50,11 +50,11 @@ func FuzzGate(f *testing.F) {
 			t.Fatal(err)
 		}
 		s.passGate(set)
-		input, places := set.input()
-		if lines := strings.Count(string(input), "\n"); lines != len(places) {
-			t.Errorf("%d lines, %d places", lines, len(places))
+		input := set.input()
+		if lines := strings.Count(input.text.String(), "\n"); lines != len(input.places) {
+			t.Errorf("%d lines, %d places", lines, len(input.places))
 		}
-		for line := range strings.Lines(string(input)) {
+		for line := range strings.Lines(input.text.String()) {
 			plain, _ := unquoted(line)
 			for _, word := range strings.Fields(plain) {
 				if word == "include" || word == "define" {
