@@ -197,6 +197,15 @@ func TestNothingLeaves(t *testing.T) {
 			t.Errorf("a device that may lead out: %s", line)
 		}
 	}
+	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", client.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if words := strings.Fields(line); len(words) > 5 && words[4] != "/proc" && !strings.HasPrefix(words[5], "ro") {
+			t.Errorf("files that the keeper can write to: %s", line)
+		}
+	}
 	for _, d := range list[0].Devices {
 		if d.Name != "lo" && !d.Open {
 			t.Errorf("%+v", d)
