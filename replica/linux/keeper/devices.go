@@ -49,6 +49,7 @@ func (s *space) makeDevices() {
 			continue
 		}
 		s.devices = append(s.devices, d)
+		s.byName[link.Name] = d
 	}
 }
 
@@ -153,14 +154,7 @@ func (s *space) guessMaster(name string) string {
 }
 
 // device returns a restored device, nil if there is none of the name.
-func (s *space) device(name string) *device {
-	for _, d := range s.devices {
-		if d.recorded.Name == name {
-			return d
-		}
-	}
-	return nil
-}
+func (s *space) device(name string) *device { return s.byName[name] }
 
 // configureDevices gives the devices their MAC, MTU, master, state and addresses.
 func (s *space) configureDevices() {

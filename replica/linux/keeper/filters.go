@@ -185,9 +185,6 @@ func (s *space) readRule(table *savedTable, line string, chains []string) {
 	}
 	line = strings.TrimPrefix(line, counted.FindString(line))
 	rule, refused := s.checkRule(table.name, line, chains)
-	if refused == "" && !slices.Contains(chains, rule.chain) {
-		refused = "its chain is not in the table"
-	}
 	if refused != "" {
 		s.report.Reject(report.FilterRules, "-t "+table.name+" "+line, "%s", refused)
 		return

@@ -102,6 +102,9 @@ func (s *space) checkRule(table, text string, chains []string) (rule filterRule,
 		return rule, "it is not a rule as iptables-save prints it"
 	}
 	rule.chain = words[1]
+	if !slices.Contains(chains, rule.chain) {
+		return rule, "its chain is not in the table"
+	}
 	var options []string
 	for i := 2; i < len(words); i++ {
 		word := words[i]

@@ -164,6 +164,22 @@ func TestManyRulesAreBounded(t *testing.T) {
 	t.Logf("a question took %v", time.Since(began))
 }
 
+// TestManyRulesOfNft restores more rules of nft, and elements of a set, than fit into one message.
+func TestManyRulesOfNft(t *testing.T) {
+	need(t, "nft")
+	wd := newWorkdir(t)
+	simple(t, wd, "many")
+	var text strings.Builder
+	text.WriteString("table inet many {\n\tmap small {\n\t\ttype inet_service : verdict\n\t\telements = { 22 : accept }\n\t}\n\tchain forward {\n\t\ttype filter hook forward priority filter; policy accept;\n")
+	for i := range 5000 {
+		fmt.Fprintf(&text, "\t\tip saddr 10.0.%d.%d tcp dport %d counter packets 5 bytes 300 accept comment \"rule %d\" # handle %d\n", i>>8, i&255, i+1, i, i+10)
+	}
+	text.WriteString("\t\ttcp dport vmap @small\n\t}\n}\n")
+	write(t, wd.NamespaceRecorded("many", workdir.HostNftables), text.String())
+	list, _ := restored(t, wd)
+	complete(t, list)
+}
+
 // TestNothingLeaves checks that no restored device leads anywhere, also where devices of a node's own namespace
 // have the names of this machine's.
 func TestNothingLeaves(t *testing.T) {
@@ -179,6 +195,15 @@ func TestNothingLeaves(t *testing.T) {
 	for line := range strings.Lines(out) {
 		if !strings.Contains(line, ": lo:") && !strings.Contains(line, " tun type tap ") || strings.Contains(line, "link-netns") {
 			t.Errorf("a device that may lead out: %s", line)
+		}
+	}
+	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", client.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if words := strings.Fields(line); len(words) > 5 && words[4] != "/proc" && !strings.HasPrefix(words[5], "ro") {
+			t.Errorf("files that the keeper can write to: %s", line)
 		}
 	}
 	for _, d := range list[0].Devices {

@@ -208,10 +208,14 @@ func TestStopEndsAKeeperWhoseSocketIsLost(t *testing.T) {
 	}
 }
 
+// openTun runs a program as another user in a mount namespace in which /dev/net/tun is open to all, as it is on most
+// systems. Where that can't be had, it stays as it is.
+const openTun = `mknod "$1" c 10 200 && chmod 666 "$1" && mount --bind "$1" /dev/net/tun; shift; exec setpriv --reuid=12345 --regid=12345 --clear-groups "$@"`
+
 // TestOrdinaryUser restores a namespace as an ordinary user. Where /dev/net/tun is for root alone, the devices are
 // named.
 func TestOrdinaryUser(t *testing.T) {
-	need(t, "setpriv")
+	need(t, "setpriv", "unshare")
 	if os.Geteuid() != 0 {
 		t.Skip("it is one already")
 	}
@@ -240,23 +244,19 @@ func TestOrdinaryUser(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", program)
+	cmd := exec.Command("unshare", "-m", "sh", "-c", openTun, "sh", filepath.Join(t.TempDir(), "tun"), program)
 	cmd.Env = append(os.Environ(), asAsker+"="+wd.Path())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Logf("%s", out)
-	info, err := os.Stat("/dev/net/tun")
-	open := err == nil && info.Mode().Perm()&0o006 == 6
 	switch text := string(out); {
 	case strings.HasPrefix(text, "error:"):
 		t.Skip(text)
 	case !strings.Contains(text, "qrouter-1 filter_rules {Recorded:1 Restored:1"):
 		t.Errorf("the rule is not restored:\n%s", text)
-	case open && !strings.Contains(text, "qrouter-1 devices {Recorded:3 Restored:3"):
-		t.Errorf("the devices are not restored:\n%s", text)
-	case !open && !strings.Contains(text, "/dev/net/tun: permission denied"):
-		t.Errorf("the devices are not named:\n%s", text)
+	case !strings.Contains(text, "qrouter-1 devices {Recorded:3 Restored:3") && !strings.Contains(text, "/dev/net/tun: permission denied"):
+		t.Errorf("the devices are neither restored nor named:\n%s", text)
 	}
 }

@@ -142,73 +142,193 @@ type nftPlace struct {
 	object int // in the table, -1 for others
 }
 
-// input writes what nft reads.
-func (r *ruleset) input() (text []byte, places []nftPlace) {
-	var out bytes.Buffer
-	add := func(line string, at nftPlace) {
-		out.WriteString(line)
-		out.WriteByte('\n')
-		for range 1 + strings.Count(line, "\n") {
-			places = append(places, at)
-		}
+// nftInput is what nft reads, with the place of each of its lines.
+type nftInput struct {
+	text   bytes.Buffer
+	places []nftPlace
+}
+
+func (in *nftInput) add(line string, at nftPlace) {
+	in.text.WriteString(line)
+	in.text.WriteByte('\n')
+	for range 1 + strings.Count(line, "\n") {
+		in.places = append(in.places, at)
 	}
+}
+
+// addTable adds a table and its chains, without rules.
+func (in *nftInput) addTable(table *nftTable) {
+	at := nftPlace{table: table, rule: -1, object: -1}
+	in.add(fmt.Sprintf("table %s %s {", table.family, table.name), at)
+	for _, chain := range table.chains {
+		at := nftPlace{table: table, chain: chain, rule: -1, object: -1}
+		in.add(fmt.Sprintf("\tchain %s {", chain.name), at)
+		for _, header := range chain.header {
+			in.add("\t\t"+header, at)
+		}
+		in.add("\t}", at)
+	}
+	in.add("}", at)
+}
+
+// addObject adds an object of a table.
+func (in *nftInput) addObject(table *nftTable, i int) {
+	at := nftPlace{table: table, rule: -1, object: i}
+	object := table.objects[i]
+	in.add(fmt.Sprintf("table %s %s {\n\t%s %s {", table.family, table.name, object.kind, object.name), at)
+	in.add(expires.ReplaceAllString(strings.TrimSuffix(object.text, "\n"), "")+"\n\t}\n}", at)
+}
+
+// addRule adds a rule of a chain.
+func (in *nftInput) addRule(table *nftTable, chain *nftChain, i int) {
+	rule := nftCounter.ReplaceAllString(chain.rules[i].text, "counter")
+	in.add(fmt.Sprintf("add rule %s %s %s %s", table.family, table.name, chain.name, rule), nftPlace{table: table, chain: chain, rule: i, object: -1})
+}
+
+// input returns all that nft reads of a ruleset.
+func (r *ruleset) input() *nftInput {
+	in := &nftInput{}
 	for _, table := range r.tables {
-		at := nftPlace{table: table, rule: -1, object: -1}
-		add(fmt.Sprintf("table %s %s {", table.family, table.name), at)
-		for i, object := range table.objects {
-			at := nftPlace{table: table, rule: -1, object: i}
-			add("\t"+object.kind+" "+object.name+" {", at)
-			add(expires.ReplaceAllString(strings.TrimSuffix(object.text, "\n"), ""), at)
-			add("\t}", at)
+		in.addTable(table)
+		for i := range table.objects {
+			in.addObject(table, i)
 		}
 		for _, chain := range table.chains {
-			at := nftPlace{table: table, chain: chain, rule: -1, object: -1}
-			add(fmt.Sprintf("\tchain %s {", chain.name), at)
-			for _, header := range chain.header {
-				add("\t\t"+header, at)
+			for i := range chain.rules {
+				in.addRule(table, chain, i)
 			}
-			for i, rule := range chain.rules {
-				add("\t\t"+nftCounter.ReplaceAllString(rule.text, "counter"), nftPlace{table: table, chain: chain, rule: i, object: -1})
-			}
-			add("\t}", at)
 		}
-		add("}", at)
 	}
-	return out.Bytes(), places
+	return in
 }
 
 // nftError matches how nft names a line.
 var nftError = regexp.MustCompile(`(?m)^(?:/dev/stdin|<cmdline>|-):(\d+):[0-9-]+: Error: (.*)$`)
 
-// loadRuleset loads the tables, again and again without what is refused.
+// nftLoader loads tables, as many rules at a time as the kernel takes in one message.
+type nftLoader struct {
+	space    *space
+	room     int
+	refused  int
+	failures int
+}
+
+// loadRuleset loads the tables: their chains, their objects, and then the rules, which name these.
 func (s *space) loadRuleset(ctx context.Context, recorded *ruleset) {
-	refused := 0
-	for range maxRuns {
-		text, places := recorded.input()
-		_, err := s.run(ctx, text, s.tools.nft, "-f", "-")
-		if err == nil {
-			return
+	l := &nftLoader{space: s, room: roomAtFirst}
+	if l.load(ctx, recorded.tables, func(in *nftInput) {
+		for _, table := range recorded.tables {
+			if len(table.objects)+len(table.chains) > 0 {
+				in.addTable(table)
+			}
 		}
-		found := nftError.FindAllStringSubmatch(stderrOf(err), 1000)
-		if len(found) == 0 || ctx.Err() != nil {
-			s.rejectRuleset(recorded.tables, "nft: "+reasonOf(err))
-			return
+	}) {
+		s.rejectRuleset(recorded.tables, "they have more chains than the kernel takes in one message")
+		return
+	}
+	for _, table := range recorded.tables {
+		l.objects(ctx, table)
+		for _, chain := range table.chains {
+			l.chain(ctx, table, chain)
+		}
+	}
+	recorded.sweep()
+}
+
+// objects adds the objects of a table: all together, or one by one if they are too long.
+func (l *nftLoader) objects(ctx context.Context, table *nftTable) {
+	some := func(begin, end int) (long bool) {
+		return l.load(ctx, []*nftTable{table}, func(in *nftInput) {
+			for i := begin; i < min(end, len(table.objects)); i++ {
+				if table.objects[i].refused == "" {
+					in.addObject(table, i)
+				}
+			}
+		})
+	}
+	if len(table.objects) == 0 || !some(0, len(table.objects)) {
+		return
+	}
+	for i := range table.objects {
+		if some(i, i+1) {
+			l.space.dropNft(nftPlace{table: table, rule: -1, object: i}, "it has more elements than the kernel takes in one message", false)
+		}
+	}
+}
+
+// chain adds the rules of a chain.
+func (l *nftLoader) chain(ctx context.Context, table *nftTable, chain *nftChain) {
+	for begin := 0; begin < len(chain.rules); {
+		end, size := begin, 0
+		for end < len(chain.rules) && (end == begin || size < l.room) {
+			size += 400 + 2*len(chain.rules[end].text)
+			end++
+		}
+		long := l.load(ctx, []*nftTable{table}, func(in *nftInput) {
+			for i := begin; i < end && i < len(chain.rules); i++ {
+				if chain.rules[i].refused == "" {
+					in.addRule(table, chain, i)
+				}
+			}
+		})
+		switch {
+		case !long:
+			begin = end
+		case end-begin == 1:
+			l.space.dropNft(nftPlace{table: table, chain: chain, rule: begin, object: -1}, "it is longer than the kernel takes in one message", false)
+			begin = end
+		default:
+			l.room /= 2
+		}
+	}
+}
+
+// load loads something, again and again without what is refused, and reports whether it is too long for the kernel.
+func (l *nftLoader) load(ctx context.Context, tables []*nftTable, compose func(*nftInput)) (long bool) {
+	for {
+		in := &nftInput{}
+		if compose(in); len(in.places) == 0 {
+			return false
+		}
+		_, err := l.space.run(ctx, in.text.Bytes(), l.space.tools.nft, "-f", "-")
+		if err == nil {
+			return false
+		}
+		printed := stderrOf(err)
+		if strings.Contains(printed, tooLong) {
+			return true
+		}
+		found := nftError.FindAllStringSubmatch(printed, 1000)
+		if l.failures++; len(found) == 0 || l.failures > maxRuns || ctx.Err() != nil {
+			l.rejectAll(in, tables, "nft: "+reasonOf(err))
+			return false
 		}
 		if strings.Contains(found[0][2], "syntax error") {
 			found = found[:1] // the others may follow from it
 		}
 		for _, one := range found {
 			n, _ := strconv.Atoi(one[1])
-			if n < 1 || n > len(places) {
-				s.rejectRuleset(recorded.tables, "nft: "+one[2])
-				return
+			if n < 1 || n > len(in.places) {
+				l.rejectAll(in, tables, "nft: "+one[2])
+				return false
 			}
-			refused++
-			s.dropNft(places[n-1], "nft: "+one[2], refused > oneByOne)
+			l.refused++
+			l.space.dropNft(in.places[n-1], "nft: "+one[2], l.refused > oneByOne)
 		}
-		recorded.sweep()
 	}
-	s.rejectRuleset(recorded.tables, fmt.Sprintf("nft refused rules %d times: the last reason is above", maxRuns))
+}
+
+// rejectAll rejects everything that was to be loaded; with a table its objects and rules.
+func (l *nftLoader) rejectAll(in *nftInput, tables []*nftTable, reason string) {
+	for _, at := range in.places {
+		if at.rule < 0 && at.object < 0 {
+			l.space.rejectRuleset(tables, reason)
+			return
+		}
+	}
+	for _, at := range in.places {
+		l.space.dropNft(at, reason, false)
+	}
 }
 
 // dropNft rejects what is at a place, and with alike all rules of its shape in the chain.

@@ -28,6 +28,7 @@ type space struct {
 	file     *os.File // the namespace
 	handle   *netlink.Handle
 	devices  []*device
+	byName   map[string]*device
 	events   int // the socket of what netfilter reports: see events.go
 	rules    *ruleTexts
 	saved    []string // the tables that iptables-save and ip6tables-save printed, as "ip nat"
@@ -38,7 +39,7 @@ type space struct {
 
 // newSpace makes a network namespace.
 func newSpace(recorded netns.Namespace, k *kernel, t tools, r *report.Namespace) (*space, error) {
-	s := &space{recorded: recorded, kernel: k, tools: t, report: r, work: make(chan func()), events: -1}
+	s := &space{recorded: recorded, kernel: k, tools: t, report: r, work: make(chan func()), byName: map[string]*device{}, events: -1}
 	made := make(chan error)
 	go func() {
 		runtime.LockOSThread() // for ever: the thread is in the namespace
