@@ -66,7 +66,7 @@ type Command struct {
 	// ovs-vswitchd, and for other tools.
 	Target string
 	// Host marks output that belongs to the machine, or to a program of OVN, and that is kept in
-	// host/. No replica uses it.
+	// host/. Of these, a replica uses only what the kernel's network is made of (internal/netns).
 	Host bool
 	// Large marks output that a live node may take long to print.
 	Large bool
