@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -71,7 +72,24 @@ func (s *kernelStep) run(ctx context.Context, frame frame) error {
 		passage = answered
 	}
 	s.state = s.state.send(s.host.Name, s.put[0], passage.Connections)
+	s.hop.Assumed = append(s.host.Doubts(s.device.Namespace), s.countingRules()...)
+	if len(passage.Out) > 0 {
+		s.hop.Assumed = append(s.hop.Assumed, passage.Remarks...)
+	}
 	return s.comeOut(ctx, passage, frame)
+}
+
+// counting matches rules of iptables and nft that decide by chance, or by what they counted before.
+var counting = regexp.MustCompile(`-m (?:statistic|limit|hashlimit|connlimit|recent|quota)\b|\b(?:numgen|limit rate|ct count|quota)\b`)
+
+// countingRules returns sentences about the rules of the pass that decide by chance, or by what they counted before.
+func (s *kernelStep) countingRules() (all []string) {
+	for _, stage := range s.hop.Pass.Stages {
+		if counting.MatchString(stage.Flow) {
+			all = append(all, fmt.Sprintf("a rule of %s decides by chance, or by what it has counted: %s", s.hop.Bridge, stage.Flow))
+		}
+	}
+	return all
 }
 
 // send puts a frame into a device of the namespace, after the frames that the pass put in before. It finds the

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"ovs-offline/internal/netns"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 )
@@ -23,8 +24,9 @@ type namespaces struct {
 	recorded []netns.Namespace
 	dir      *workdir.Dir
 
-	mu     sync.Mutex
-	kernel *linux.Client // nil before the first frame, and after an error
+	mu      sync.Mutex
+	kernel  *linux.Client  // nil before the first frame, and after an error
+	missing map[string]int // the number of points in which each namespace differs from the recorded one
 }
 
 // readNamespaces reads the recorded namespaces.
@@ -38,16 +40,44 @@ func (r *reader) readNamespaces() (err error) {
 func (n *namespaces) pass(ctx context.Context, question linux.Question) (passage linux.Passage, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.kernel == nil {
-		if n.kernel, err = linux.Dial(n.dir); err != nil {
-			return passage, err
-		}
+	if err = n.connect(ctx); err == nil {
+		passage, err = n.kernel.Pass(ctx, question)
 	}
-	passage, err = n.kernel.Pass(ctx, question)
 	if err != nil {
 		n.close()
 	}
 	return passage, err
+}
+
+// connect connects to the process that keeps the namespaces, if that is not done yet.
+func (n *namespaces) connect(ctx context.Context) (err error) {
+	if n.kernel != nil {
+		return nil
+	}
+	if n.kernel, err = linux.Dial(n.dir); err != nil {
+		return err
+	}
+	restored, err := n.kernel.Namespaces(ctx)
+	n.missing = map[string]int{}
+	for _, namespace := range restored {
+		n.missing[namespace.Name] = len(namespace.Missing)
+	}
+	return err
+}
+
+// Doubts returns sentences about what a namespace lacks, so that a frame may go another way in it than on the node.
+func (h *Host) Doubts(namespace string) (doubts []string) {
+	for _, recorded := range h.namespaces.recorded {
+		if recorded.Name == namespace && recorded.Filters == "" && recorded.Filters6 == "" && recorded.Nftables == "" {
+			doubts = append(doubts, fmt.Sprintf("no rules of netfilter were recorded of %s: nothing is filtered or translated there", netns.Title(namespace)))
+		}
+	}
+	h.namespaces.mu.Lock()
+	defer h.namespaces.mu.Unlock()
+	if n := h.namespaces.missing[namespace]; n > 0 {
+		doubts = append(doubts, fmt.Sprintf("the network namespace %s of %s differs from the recorded one in %s (ovs-offline report): none of them decides about the packet", netns.Title(namespace), h.Name, phrase.Count(n, "point")))
+	}
+	return doubts
 }
 
 // close ends the connection, if there is one. The caller holds the lock.

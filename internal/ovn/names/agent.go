@@ -1,7 +1,9 @@
 package names
 
 import (
+	"bytes"
 	"cmp"
+	"fmt"
 	"net/netip"
 	"os"
 	"slices"
@@ -91,9 +93,30 @@ func (l *loader) addAttached(node, id string, same []attachment, addresses func(
 		}
 		if strings.HasPrefix(same[0].name, routerInside) && endpoint.MAC != "" {
 			ls.gateways = append(ls.gateways, endpoint.MAC)
+			slices.SortStableFunc(ls.gateways, func(a, b string) int { return ls.addressOf(a).Compare(ls.addressOf(b)) })
 		}
 	}
 	l.add(endpoint)
+}
+
+// addressOf returns the lowest address of the network that a MAC address belongs to. One that no address is known of
+// has the last of all addresses: a router with a known address is rather the one that machines send to.
+func (s *logicalSwitch) addressOf(mac string) netip.Addr {
+	lowest := netip.AddrFrom16([16]byte(bytes.Repeat([]byte{0xff}, 16)))
+	for ip, holder := range s.hosts {
+		if holder == mac && ip.Less(lowest) {
+			lowest = ip
+		}
+	}
+	return lowest
+}
+
+// routerText describes a router by its address, if that is known, and its MAC address.
+func (s *logicalSwitch) routerText(mac string) string {
+	if address := s.addressOf(mac); s.hosts[address] == mac {
+		return fmt.Sprintf("the router %s with the MAC address %s", address, mac)
+	}
+	return "the router with the MAC address " + mac
 }
 
 // attachments returns the interfaces of a node that have an iface-id, and the name of the

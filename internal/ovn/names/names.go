@@ -45,7 +45,7 @@ type logicalSwitch struct {
 	routers  []*routerPort
 	localnet []localnet
 	hosts    map[netip.Addr]string // the MAC addresses of its ports
-	gateways []string              // the MAC addresses of routers whose addresses are not known
+	gateways []string              // the MAC addresses of routers of ML2/OVS, the one with the lowest address first
 	// open is set if something on the switch may have an address that the databases don't
 	// state. allowed lists further addresses, which port security allows.
 	open    bool

@@ -200,7 +200,7 @@ func (b *builder) resolve(zone *zone, ls *logicalSwitch) {
 	}
 	if !next.IsValid() && len(ls.gateways) > 0 {
 		b.dstMAC = ls.gateways[0]
-		b.assume("%s sends to the router with the MAC address %s: its addresses are not in the OVS database", b.q.From.Name, b.dstMAC)
+		b.assume("%s sends to %s: which router machines of its network send to is not in the OVS database", b.q.From.Name, ls.routerText(b.dstMAC))
 		return
 	}
 	if !next.IsValid() {
