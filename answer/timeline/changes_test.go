@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
@@ -24,15 +25,20 @@ func TestChangesOfRealDaemons(t *testing.T) {
 	s.Appctl("netdev-dummy/set-admin-state", "p1", "down")
 	s.Appctl("netdev-dummy/set-admin-state", "p1", "up")
 	s.Run("ovs-vsctl", "del-port", "br0", "bond0")
+	const last = "bridge br0: deleted interface p1"
+	log := filepath.Join(s.Dir, "ovs-vswitchd.log")
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(files.Read(t, log), "deleted interface p1") && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond) // a thread of its own writes the log
+	}
 	s.Stop()
 	dir := filepath.Join(t.TempDir(), "n1")
-	byHand(t, dir, nil, map[string]string{"ovsdb-server-nb/ovsdb-server-nb.log": server.Log(), "ovs-vswitchd/ovs-vswitchd.log": files.Read(t, filepath.Join(s.Dir, "ovs-vswitchd.log"))})
+	byHand(t, dir, nil, map[string]string{"ovsdb-server-nb/ovsdb-server-nb.log": server.Log(), "ovs-vswitchd/ovs-vswitchd.log": files.Read(t, log)})
 	entries, _ := read(t, dir, Query{}, 0)
 	var all strings.Builder
 	for _, e := range entries {
 		all.WriteString(e.Program + " " + e.Module + ": " + e.Text + "\n")
 	}
-	for _, want := range []string{"ovsdb-server-nb raft: term 1: elected leader", "compact", "bridge br0: added interface p1", "bridge br0: deleted interface p1", "bond: "} {
+	for _, want := range []string{"ovsdb-server-nb raft: term 1: elected leader", "compact", "bridge br0: added interface p1", last, "bond: "} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("no %q in:\n%s", want, &all)
 		}
