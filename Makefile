@@ -112,12 +112,16 @@ test-versions: test-deps
 
 # Sets of the lab on the kernel's datapath, in a kernel of Debian that QEMU boots without
 # KVM or privileges, and what trace says of their packets: five minutes on an idle machine. The
-# sets of the last run stay in build/kernel/recorded.
+# sets of the last run stay in build/kernel/recorded. Network namespaces are restored there as well: that kernel has
+# modules, and VRFs.
+KERNEL_NAMESPACES = ReadBackIdentical|Bridge|VRF|RouterIsRestored|NothingLeaves
 test-kernel:
 	scripts/install-deps --test --kernel
 	scripts/kernel/prepare build/kernel
 	go build -o build/kernel/sets ./scripts/sets
 	GUEST_SECONDS=1800 scripts/kernel/guest build/kernel build/kernel/sets --kernel all build/kernel/recorded
+	go test -c -o build/kernel/keeper.test ./replica/linux/keeper
+	GUEST_SECONDS=1200 scripts/kernel/guest build/kernel scripts/kernel/namespaces $(CURDIR)/build/kernel/keeper.test -test.v -test.timeout 20m -test.run '$(KERNEL_NAMESPACES)'
 	OVS_OFFLINE_KERNEL_SETS=$(CURDIR)/build/kernel/recorded $(GOTESTSUM) --format testname --jsonfile build/test-kernel.json -- -count=1 -p 2 -run TheKernelDid ./answer/trace ./answer/trace/follow
 
 # Packets of OVN's own tests, recorded and traced. OVN is the folder of a build of OVN, which was
