@@ -31,6 +31,8 @@ type Namespace struct {
 	// The paths of recorded outputs, each "" if it was not recorded: iptables-save, ip6tables-save,
 	// nft list ruleset, ipset save, and conntrack -L -o extended.
 	Filters, Filters6, Nftables, Sets, Conntrack string
+	// Filtered reports that the rules of netfilter were recorded, even if there were none.
+	Filtered bool
 }
 
 // maxOutput bounds the bytes that are read of one recorded output: some 500,000 routes.
@@ -99,10 +101,17 @@ func (r *reader) namespace(name string) Namespace {
 		Nftables:   r.path(workdir.HostNftables),
 		Sets:       r.path(workdir.NamespaceSets),
 		Conntrack:  r.path(workdir.NamespaceConntrack),
+		Filtered:   r.has(workdir.NamespaceFilters) || r.has(workdir.HostNftables),
 	}
 }
 
-// path returns the path of an output, "" if it was not recorded.
+// has reports whether an output was recorded, even an empty one.
+func (r *reader) has(output string) bool {
+	_, err := os.Stat(r.of(output))
+	return err == nil
+}
+
+// path returns the path of an output, "" if it was not recorded or is empty.
 func (r *reader) path(output string) string {
 	info, err := os.Stat(r.of(output))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && r.err == nil {

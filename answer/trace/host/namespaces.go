@@ -68,7 +68,7 @@ func (n *namespaces) connect(ctx context.Context) (err error) {
 // Doubts returns sentences about what a namespace lacks, so that a frame may go another way in it than on the node.
 func (h *Host) Doubts(namespace string) (doubts []string) {
 	for _, recorded := range h.namespaces.recorded {
-		if recorded.Name == namespace && recorded.Filters == "" && recorded.Filters6 == "" && recorded.Nftables == "" {
+		if recorded.Name == namespace && !recorded.Filtered {
 			doubts = append(doubts, fmt.Sprintf("no rules of netfilter were recorded of %s: nothing is filtered or translated there", netns.Title(namespace)))
 		}
 	}
