@@ -84,6 +84,6 @@ func TestVRFLeadsToItsTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got.Out) != 1 || got.Out[0].Device != "br-ex" {
-		t.Errorf("out came %.600v", got)
+		t.Errorf("out came %.600v\n%s%s", got, inside(t, wd, "udn", "ip", "-d", "link"), inside(t, wd, "udn", "ip", "rule"))
 	}
 }

@@ -199,7 +199,11 @@ func (s *space) configure(d *device) {
 			failed("its MAC "+d.recorded.MAC, err)
 		}
 	}
-	if mtu := min(d.recorded.MTU, tapMTU); mtu > 0 && d.recorded.Name != loopback && d.link.Attrs().MTU != mtu {
+	mtu := d.recorded.MTU
+	if d.fd >= 0 {
+		mtu = min(mtu, tapMTU)
+	}
+	if mtu > 0 && d.recorded.Name != loopback && d.link.Attrs().MTU != mtu {
 		failed("its MTU "+strconv.Itoa(mtu), s.handle.LinkSetMTU(d.link, mtu))
 	}
 	if d.recorded.Up {

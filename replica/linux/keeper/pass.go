@@ -184,6 +184,7 @@ func (s *space) addEvent(p *linux.Passage, message netlink.Message) {
 			p.Steps = p.Steps[:n-1] // the end of the chain, whose policy decides
 		}
 		p.Steps = append(p.Steps, t.step)
+	case t.step.Table != ownTable && t.step.Rule == "" && t.step.Verdict == "continue": // the end of a chain, as Linux 6.1 says it
 	case t.step.Table != ownTable:
 		p.Steps = append(p.Steps, t.step)
 	case t.kind == unix.NFT_TRACETYPE_POLICY && t.step.Chain != "first":

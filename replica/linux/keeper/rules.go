@@ -5,6 +5,7 @@ package keeper
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,13 +49,20 @@ func (s *space) addRules() {
 
 func isExisting(err error) bool { return err == unix.EEXIST }
 
-// dropRules deletes the rules that a new namespace has.
+// vrfPriority is that of the rule by which the kernel asks the tables of VRFs.
+const vrfPriority = 1000
+
+// dropRules deletes the rules that a new namespace has, but the one that a VRF needs, which the kernel made with it.
 func (s *space) dropRules(family int) {
 	list, err := s.handle.RuleList(family)
 	if err != nil {
 		return
 	}
+	isVRF := func(d *device) bool { return d.recorded.Kind == "vrf" && d.fd < 0 }
 	for i := range list {
+		if list[i].Priority == vrfPriority && slices.ContainsFunc(s.devices, isVRF) {
+			continue
+		}
 		list[i].Family = family
 		_ = s.handle.RuleDel(&list[i])
 	}
