@@ -90,10 +90,11 @@ func kubernetesFaults() []fault {
 			plant: `vsctl@worker1 add-port breth0 watched -- set Interface watched type=vxlan options:remote_ip="\"fd00:18::9\"" options:key=77 bfd:enable=true
 				vsctl@worker1 wait-until Interface watched bfd_status:state=down`, undo: `vsctl@worker1 del-port breth0 watched`},
 		{name: "a node has another name than its chassis", rule: "chassis-missing", says: "worker3: the southbound database has no chassis reinstalled", sync: "none",
+			here:  true, // an ovn-controller of 26.03 does not follow its database again after it
 			plant: `vsctl@worker3 set Open_vSwitch . external_ids:ovn-remote="\"unix:/nonexistent/sb.sock\"" external_ids:system-id=reinstalled`,
 			undo: `vsctl@worker3 set Open_vSwitch . external_ids:system-id={sb@worker3 Chassis hostname=worker3 name}
 				vsctl@worker3 set Open_vSwitch . external_ids:ovn-remote="\"unix:{folder}/nodes/worker3/ovn/ovnsb_db.sock\""`},
-		{name: "one node of a cluster waits for ovn-northd in upgrades", rule: "match-northd-version", says: "worker1: external_ids:ovn-match-northd-version is set", beside: true,
+		{name: "one node of a cluster waits for ovn-northd in upgrades", rule: "match-northd-version", says: "worker1: external_ids:ovn-match-northd-version is set",
 			plant: `vsctl@worker1 set Open_vSwitch . external_ids:ovn-match-northd-version-{sb@worker1 Chassis hostname=worker1 name}=True`,
 			undo:  `vsctl@worker1 remove Open_vSwitch . external_ids ovn-match-northd-version-{sb@worker1 Chassis hostname=worker1 name}`},
 		{name: "the ovn-northd of a zone does not follow a deletion", rule: "stale-southbound", says: "worker1: ", sync: "none",

@@ -265,7 +265,7 @@ func (c *comparer) chassisOf(node *finding) *finding {
 // isAbilities reports whether only what the ovn-controller of a chassis can do differs.
 func (f *finding) isAbilities() bool {
 	return f.Change == Changed && !slices.ContainsFunc(f.Columns, func(c Column) bool {
-		isAbility := c.Name == "other_config:iface-types" || c.Old+c.New == "true"
+		isAbility := c.Name == "other_config:iface-types" || c.Old+c.New == "true" || c.Old+c.New == "false" // which only one of both releases names
 		return !strings.HasPrefix(c.Name, "other_config:") || !isAbility
 	})
 }
