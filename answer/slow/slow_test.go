@@ -208,6 +208,28 @@ func TestTalkerThatFillsAZoneIsNamed(t *testing.T) {
 	expect.Equal(t, len(found), 4, "the number of findings")
 }
 
+// TestConnectionsNearTheLimitOfTheDatapath has a live switch whose datapath takes 320 connections, of which it has
+// 300; they are of many senders, and 20 of them are packets of a VXLAN tunnel of the node itself.
+func TestConnectionsNearTheLimitOfTheDatapath(t *testing.T) {
+	live := started(t, "priority=8,udp,nw_dst=192.0.2.1,actions=ct(commit,zone=0),output:2", "priority=7,udp,actions=ct(commit,zone=8),output:2")
+	live.Vsctl("add-port", "br0", "t2", "--", "set", "Interface", "t2", "type=vxlan", "options:remote_ip=192.0.2.8")
+	live.Appctl("dpctl/ct-set-maxconns", "dummy@ovs-dummy", "320")
+	connections := []string{"dpctl/dump-conntrack", "dummy@ovs-dummy"}
+	for i := range 14 {
+		send(t, live, 20, fmt.Sprintf("10.0.1.%d", 10+i), "10.2.0.1", 80, connections...)
+	}
+	send(t, live, 20, "192.0.2.8", "192.0.2.1", 4789, connections...)
+	wd := recordedSwitch(t, live)
+	files.Write(t, wd.Recorded(workdir.RecordedConntrackLimit), live.Appctl("dpctl/ct-get-maxconns", "dummy@ovs-dummy"))
+	var found []string
+	for _, f := range examined(t, wd.Path()).Findings {
+		found = append(found, f.Rule+": "+f.What)
+	}
+	slices.Sort(found)
+	expect.Equal(t, found, []string{nearLimit + ": 300 connections are recorded, and the limit is 320 (dpctl/ct-get-maxconns)",
+		tracked + ": 20 connections that the host tracks are of tunnels"}, "the findings")
+}
+
 // TestOffloadThatTakesNoFlowIsFound has a switch that is configured to offload flows, and whose dump says
 // that the datapath of ovs-vswitchd has them.
 func TestOffloadThatTakesNoFlowIsFound(t *testing.T) {
@@ -225,6 +247,11 @@ func TestOffloadThatTakesNoFlowIsFound(t *testing.T) {
 	}
 	if len(r.Findings) != 1 || r.Findings[0].What != "other_config:hw-offload is true, and none of 1 flow of the datapath is offloaded" {
 		t.Errorf("%+v", r.Findings)
+	}
+	sendOnce(live, 40, "10.0.0.7", "10.0.0.8", 53)
+	r = examined(t, recordedSwitch(t, live).Path())
+	if len(r.Findings) != 1 || !strings.HasPrefix(r.Findings[0].What, "other_config:hw-offload is true, and none of ") {
+		t.Errorf("after more flows: %+v", r.Findings)
 	}
 }
 
