@@ -36,7 +36,7 @@ func namespacesOf(path string) (names []string) {
 		return nil
 	}
 	for _, namespace := range list {
-		names = append(names, linux.Title(namespace.Name))
+		names = append(names, netns.Title(namespace.Name))
 	}
 	return names
 }

@@ -246,8 +246,8 @@ func (f frame) failure() string {
 }
 
 // firstError returns the first line of stderr that is neither a log message nor the
-// last line of ovs-appctl ("server returned an error"); else the last log message. Messages of conntrack
-// that count its entries, and of sysctl about settings that nobody may read, are no errors.
+// last line of ovs-appctl ("server returned an error"); else the last log message. Two messages are no
+// errors: conntrack prints the number of its entries, and sysctl names the settings that it may not read.
 func (f frame) firstError() string {
 	logged := ""
 	for line := range strings.Lines(f.stderr) {

@@ -94,7 +94,7 @@ func (p printer) writeHops(shown *Answer, options Options, number string) {
 	}
 }
 
-// writePackets prints the packets that come out, and those that OVN or a kernel sends.
+// writePackets prints the packets that come out, and the packets that OVN or a kernel sends.
 func (p printer) writePackets(shown *Answer) {
 	if len(shown.Outcomes)+len(shown.Generated) > 0 {
 		fmt.Fprintln(p)

@@ -13,7 +13,6 @@ import (
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/flow"
-	"ovs-offline/internal/netns"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
@@ -170,7 +169,8 @@ type question struct {
 	packets map[int]*sets.Packet
 	// devices are the devices of nodes, and no ports of Open vSwitch, by the networks of the fabric.
 	devices map[string]sets.Port
-	// ports are the source ports that the tracer's kernel chose at random, by those that the set's kernel chose.
+	// ports maps each source port that the kernel of the lab chose at random to the port that the replica's
+	// kernel chose for the same packet.
 	ports map[string]string
 }
 
@@ -237,7 +237,8 @@ func (q question) after(ctx context.Context, p *sets.Packet, before []*follow.St
 	return once, nil
 }
 
-// noteRandom notes which source port the tracer's kernel chose at random for a packet, and which one the set's.
+// noteRandom notes the source port that the replica's kernel chose at random for a packet, and the port that the
+// lab's kernel chose for it.
 func (q question) noteRandom(o follow.Outcome, p *sets.Packet, out []string) {
 	if o.Branch.Kind != follow.Delivered || len(o.Branch.Uncertain) == 0 {
 		return
@@ -293,7 +294,7 @@ func predictionOf(hop *follow.Hop, fragment bool) (p prediction) {
 		}
 		switch {
 		case b.Kind != follow.Delivered:
-		case b.Port != h.Port || !isNamespace(h.Bridge):
+		case b.Port != h.Port || !h.Kernel:
 			p.outputs = append(p.outputs, outputOf(h, b, fragment))
 		default:
 			p.received = true
@@ -305,11 +306,6 @@ func predictionOf(hop *follow.Hop, fragment bool) (p prediction) {
 		p.ends += fmt.Sprintf("  %s on %s: %s%s %s\n", b.Kind, h.Node, b.Why, at, b.Packet)
 	}
 	return p
-}
-
-// isNamespace reports whether a name is that of a network namespace, and of no bridge.
-func isNamespace(name string) bool {
-	return name == netns.OwnTitle || strings.HasPrefix(name, "qrouter-") || strings.HasPrefix(name, "snat-") || strings.HasPrefix(name, "fip-")
 }
 
 func outputOf(h *follow.Hop, b follow.Branch, fragment bool) string {

@@ -223,8 +223,7 @@ func (c *connections) open(text string) error {
 	return errors.Join(c.create(one)...)
 }
 
-// undo deletes the connections that the frames of a question opened, and makes those that they changed what they
-// were.
+// undo deletes the connections that the frames of a question opened, and restores the connections that they changed.
 func (c *connections) undo() {
 	if c.socket < 0 {
 		return

@@ -24,9 +24,9 @@ const (
 	maxFilterRules = 100000
 	maxFilterLine  = 16 << 10 // bytes
 	maxFilterBytes = 128 << 20
-	// maxRuns bounds how often the rules of one family are tried again without those that were refused, and
-	// oneByOne how many of these are looked for one by one: after that, a refused rule costs all that have the
-	// same options.
+	// maxRuns bounds how often the keeper loads the rules of one family again without the refused rules.
+	// oneByOne is the number of refused rules that it looks for one by one: after that, a refused rule costs all
+	// rules with the same options.
 	maxRuns  = 60
 	oneByOne = 30
 )
@@ -224,7 +224,7 @@ func (r filterRule) size() int {
 	return size
 }
 
-// load loads the rules, again and again without those that are refused.
+// load loads the rules, and loads them again without the refused rules until the kernel takes the rest.
 func (s *space) load(ctx context.Context, programs iptables, recorded *saved) {
 	l := &loader{space: s, programs: programs, room: roomAtFirst}
 	for _, table := range recorded.tables {

@@ -38,9 +38,9 @@ func splitWords(text string) (words []string, ok bool) {
 	return words, !quoted
 }
 
-// knownMatches are the matches of iptables that rules may have: those that Neutron, OVN-Kubernetes, kube-proxy,
-// kube-ovn, libvirt, docker, firewalld and people use. Not among them are those that name files (bpf, cgroup) or
-// make something outside of the namespace.
+// knownMatches returns the matches of iptables that rules may have: Neutron, OVN-Kubernetes, kube-proxy, kube-ovn,
+// libvirt, docker, firewalld and people use them. A match that names a file (bpf, cgroup), or makes something
+// outside of the namespace, is not among them.
 func knownMatches() []string {
 	return strings.Fields("addrtype ah cluster comment connbytes connlabel connlimit connmark conntrack cpu dccp devgroup dscp dst ecn esp eui64 frag hashlimit hbh helper hl icmp icmp6 icmpv6 ipcomp iprange ipv6header ipvs length limit mac mark mh multiport owner physdev pkttype policy quota realm recent rpfilter rt sctp set socket srh state statistic string tcp tcpmss time tos ttl u32 udp udplite")
 }

@@ -405,7 +405,7 @@ func (s *space) compareTable(ctx context.Context, table *nftTable) {
 	}
 }
 
-// compareChain compares the rules of a chain with those that the kernel has, whose handles it notes.
+// compareChain compares the rules of a chain with the rules that the kernel has, and notes the handles of the latter.
 func (s *space) compareChain(table *nftTable, chain *nftChain, found []nftRule) {
 	for i, rule := range chain.rules {
 		if i >= len(found) {

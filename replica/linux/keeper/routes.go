@@ -30,8 +30,8 @@ func isKernels(r iproute.Route) bool {
 	return r.Protocol == "kernel" && (r.Table == iproute.Local || r.Type != iproute.Unicast || r.Device == loopback || r.To.Addr().IsMulticast() || r.To.Addr().IsLinkLocalUnicast())
 }
 
-// toRestore returns the recorded routes but those that the kernel makes by itself, in an order in which the way to
-// a gateway comes before the routes through it.
+// toRestore returns the recorded routes without the ones that the kernel makes by itself. The route to a gateway
+// comes before the routes through the gateway.
 func (s *space) toRestore() []iproute.Route {
 	routes := slices.DeleteFunc(slices.Clone(s.recorded.Routes), isKernels)
 	slices.SortStableFunc(routes, func(a, b iproute.Route) int { return cmp.Compare(throughGateway(a), throughGateway(b)) })

@@ -16,8 +16,8 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// addRules makes the rules of the routing policy those that were recorded. The rules of a family of which none
-// were recorded stay the kernel's own.
+// addRules replaces the kernel's rules of the routing policy by the recorded rules. If no rules of a family were
+// recorded, the kernel's rules of that family stay.
 func (s *space) addRules() {
 	rules := s.recorded.Rules
 	s.report.Record(report.PolicyRules, len(rules))

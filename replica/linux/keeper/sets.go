@@ -111,7 +111,7 @@ func (s *space) badSet(words []string) string {
 // setLine matches how ipset names a line.
 var setLine = regexp.MustCompile(`Error in line (\d+): (.*)`)
 
-// loadSets loads the sets, again and again without the lines that are refused, and returns those that were loaded.
+// loadSets loads the sets, and loads them again without the refused lines. It returns the sets that were loaded.
 func (s *space) loadSets(ctx context.Context, recorded []savedSet) []savedSet {
 	for range maxRuns {
 		var input bytes.Buffer

@@ -79,7 +79,7 @@ func causeOf(err error) string {
 	return ""
 }
 
-// bind makes a socket that nobody listens at yet.
+// bind makes the socket at which the keeper will listen.
 func bind(path string) (*os.File, error) {
 	dir, err := os.Open(filepath.Dir(path)) // the address of a socket holds at most 107 bytes
 	if err != nil {

@@ -102,8 +102,8 @@ func (w *wire) reply(ctx context.Context, c caught) error {
 	return nil
 }
 
-// whileHostsAnswer does something that takes long. Meanwhile kernels of network namespaces ask again for the
-// neighbours that they use, and forget those that do not answer.
+// whileHostsAnswer does something that takes long. Meanwhile, the kernels of network namespaces ask again for the
+// neighbours that they use, and forget a neighbour that does not answer.
 func (w *wire) whileHostsAnswer(ctx context.Context, do func() error) error {
 	if len(w.relays) == 0 {
 		return do()

@@ -286,7 +286,7 @@ func (t tenants) sizes(p *plan) {
 	p.delivered("ext0", "as large as the network takes, out", sized(t.a2.ping("192.0.2.9"), 1430, true))
 }
 
-// unreachable sends to addresses that no way leads to, or where nobody answers.
+// unreachable sends to addresses that no route leads to, or at which no machine answers.
 func (t tenants) unreachable(p *plan) {
 	p.answered("c1", "ICMP net unreachable", "a router without gateway", t.c1.tcp(anywhere, 443))
 	p.answered("c1", "ICMP net unreachable", "a ping through a router without gateway", t.c1.ping("192.0.2.9"))
@@ -362,7 +362,7 @@ func (t tenants) invalid(p *plan) {
 	reply := t.a3.ping("192.0.2.9")
 	reply.icmp[0] = 0
 	p.delivered("ext0", "an echo reply without a request is not translated", reply)
-	// Of IPv6, because nobody can tell which port of IPv4 a router will choose.
+	// IPv6, because a router chooses the source port of IPv4 at random.
 	first := p.delivered("ext0", "a packet that opens the way for its answer", asked(t.a2.udp(t.out.ip6, 9000), 45001))
 	p.delivered("a2", "its answer", asked(t.out.udp(t.a2.ip6, 45001), 9000)).afterwards(first)
 	p.dropped("ACL", "an answer without a question, of IPv6", asked(t.out.udp(t.a2.ip6, 45002), 9000))
