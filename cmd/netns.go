@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/internal/logging"
 	"ovs-offline/internal/netns"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
@@ -61,16 +58,5 @@ func (o *options) runInNamespace(ctx context.Context, wd *workdir.Dir, name stri
 	if err != nil {
 		return err
 	}
-	// No context ends the program: Ctrl-C is meant for it.
-	program := exec.Command(entering[0], entering[1:]...)
-	program.Env = append(os.Environ(), env...)
-	program.Stdin, program.Stdout, program.Stderr = o.In, o.stdout(), o.Err
-	defer logging.Timed(ctx, "run program in network namespace", "argv", entering)()
-	defer ignoreCtrlC()()
-	err = program.Run()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) && ended.ExitCode() > 0 {
-		return exitCode(ended.ExitCode())
-	}
-	return err
+	return o.runProgram(ctx, entering, env)
 }

@@ -45,13 +45,18 @@ func (o *shellOptions) run(ctx context.Context, node *set.Node, wd *workdir.Dir,
 	if o.netns != "" {
 		return o.runInNamespace(ctx, wd, o.netns, argv, env)
 	}
-	// No context ends the shell: Ctrl-C is meant for the programs in it.
-	shell := exec.Command(argv[0], argv[1:]...)
-	shell.Env = append(os.Environ(), env...)
-	shell.Stdin, shell.Stdout, shell.Stderr = o.In, o.stdout(), o.Err
-	defer logging.Timed(ctx, "run shell", "argv", argv)()
+	return o.runProgram(ctx, argv, env)
+}
+
+// runProgram runs a program of this host, with variables added to its environment, and exits with its code. No
+// context ends the program: Ctrl-C is meant for it.
+func (o *options) runProgram(ctx context.Context, argv, env []string) error {
+	program := exec.Command(argv[0], argv[1:]...)
+	program.Env = append(os.Environ(), env...)
+	program.Stdin, program.Stdout, program.Stderr = o.In, o.stdout(), o.Err
+	defer logging.Timed(ctx, "run program", "argv", argv)()
 	defer ignoreCtrlC()()
-	err = shell.Run()
+	err := program.Run()
 	var ended *exec.ExitError
 	if errors.As(err, &ended) && ended.ExitCode() > 0 {
 		return exitCode(ended.ExitCode())

@@ -9,20 +9,11 @@ import (
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/netns"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 )
 
-// Title returns the name of a namespace for people, who call the node's own "node".
-func Title(name string) string {
-	if name == netns.Own {
-		return report.OwnNamespace
-	}
-	return name
-}
-
 // Enter returns the command line that runs a program in a restored network namespace of a replica. The name is that
-// of the node, or report.OwnNamespace for the node's own. The error wraps runtime.ErrNotInstalled without nsenter(1).
+// of the node, or netns.OwnTitle for the node's own. The error wraps runtime.ErrNotInstalled without nsenter(1).
 func Enter(ctx context.Context, wd *workdir.Dir, name string, argv []string) ([]string, error) {
 	client, err := Dial(wd)
 	if err != nil {
@@ -35,8 +26,9 @@ func Enter(ctx context.Context, wd *workdir.Dir, name string, argv []string) ([]
 	}
 	var known []string
 	for _, namespace := range list {
-		if Title(namespace.Name) != name {
-			known = append(known, Title(namespace.Name))
+		title := netns.Title(namespace.Name)
+		if title != name {
+			known = append(known, title)
 			continue
 		}
 		program, err := exec.LookPath("nsenter")

@@ -4,20 +4,15 @@ import (
 	"fmt"
 	"slices"
 
+	"ovs-offline/internal/netns"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 )
 
-// OwnNamespace is what people call the node's own network namespace, which has no name.
-const OwnNamespace = "node"
-
 // Title returns the name of the namespace for people.
 func (n *Namespace) Title() string {
-	if n.Name == "" {
-		return OwnNamespace
-	}
-	return n.Name
+	return netns.Title(n.Name)
 }
 
 // namespacesComplete reports whether all network namespaces are as they were recorded.

@@ -58,7 +58,7 @@ func (l *loader) readAgent(of ovn.Node) error {
 	}
 	for _, id := range order {
 		l.addAttached(of.Name, id, byID[id], func(a attachment) []netip.Addr {
-			return slices.Concat(addresses[a.number], routers[a.name], guarded[a.ids["iface-id"][:min(len(id), filterPrefix)]])
+			return slices.Concat(addresses[a.number], routers[a.name], guarded[id[:min(len(id), filterPrefix)]])
 		}, trunks)
 	}
 	return nil

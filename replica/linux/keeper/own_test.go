@@ -13,7 +13,6 @@ import (
 	"ovs-offline/internal/netns"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
-	"ovs-offline/replica/report"
 )
 
 // TestNodesOwnNamespaceWithManyDevices restores the namespace of a node with 500 pods and 20,000 connections, and
@@ -40,7 +39,7 @@ func TestNodesOwnNamespaceWithManyDevices(t *testing.T) {
 	list, client := restored(t, wd)
 	t.Logf("restored in %v", time.Since(began))
 	complete(t, list)
-	if list[0].Title() != report.OwnNamespace {
+	if list[0].Title() != netns.OwnTitle {
 		t.Errorf("namespace %q", list[0].Title())
 	}
 	began = time.Now()
@@ -59,7 +58,7 @@ func TestNodesOwnNamespaceWithManyDevices(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("the next took %v", time.Since(began))
-	if out := inside(t, wd, report.OwnNamespace, "ip", "route"); !strings.Contains(out, "default via 172.24.4.1 dev br-ex") {
+	if out := inside(t, wd, netns.OwnTitle, "ip", "route"); !strings.Contains(out, "default via 172.24.4.1 dev br-ex") {
 		t.Error(out)
 	}
 }

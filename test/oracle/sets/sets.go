@@ -175,8 +175,8 @@ func Frame(digits string) (traceframe.Frame, error) {
 	return traceframe.Parse(raw)
 }
 
-// Devices returns the devices that lead from a node to a network of the fabric, and are ports of no bridge, by the
-// names of the networks: that of the only bridge of the fabric that no port of a node leads to.
+// Devices returns the devices (ethN) that lead from a node to a bridge of the fabric and are ports of no bridge
+// themselves, by the bridge of the fabric at which the cable ends (extN).
 func (s *Set) Devices() map[string]Port {
 	found := map[string]Port{}
 	for _, device := range s.Ports {
@@ -184,7 +184,7 @@ func (s *Set) Devices() map[string]Port {
 			continue
 		}
 		for _, edge := range s.Ports {
-			if edge.Node == "fabric" && strings.TrimLeft(edge.Name, "ext") == strings.TrimLeft(device.Name, "eth") {
+			if edge.Node == "fabric" && strings.TrimPrefix(edge.Name, "ext") == strings.TrimPrefix(device.Name, "eth") {
 				found[edge.Bridge] = device
 			}
 		}
