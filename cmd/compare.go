@@ -34,7 +34,7 @@ func newCompare(shared *options) *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error { return o.run(command.Context(), args[0], args[1]) },
 	}
 	detailFlag(command, &o.detail, "print every change, and what follows from it")
-	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml or html", formatTable, "json", "yaml", "html")
+	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml or html", formatTable, "json", "yaml", formatHTML)
 	limitFlags(command, &o.limits)
 	return command
 }
@@ -54,7 +54,7 @@ func (o *compareOptions) run(ctx context.Context, older, newer string) error {
 	if err != nil {
 		return err
 	}
-	if o.format == "html" {
+	if o.format == formatHTML {
 		err = found.HTML(o.Out)
 	} else {
 		err = o.emit(found, func(page *show.Page) { found.Print(page, o.detail) })

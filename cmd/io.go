@@ -101,8 +101,11 @@ func terminalWidth(stream any) int {
 // interactive reports whether both input and output are a terminal.
 func (o *IO) interactive() bool { return isTerminal(o.In) && isTerminal(o.Out) }
 
-// formatTable is the output format for people.
-const formatTable = "table"
+// Output formats: for people, and a page.
+const (
+	formatTable = "table"
+	formatHTML  = "html"
+)
 
 // outputFlag adds --output.
 func (o *IO) outputFlag(command *cobra.Command) {

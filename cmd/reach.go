@@ -62,7 +62,7 @@ func newReach(shared *options) *cobra.Command {
 	flags.StringSliceVar(&o.External, "external", nil, "also ask about this `ADDRESS` outside as a destination (can be repeated)")
 	o.families.add(command)
 	o.nodeFlagFor(command, "only senders on these nodes of a folder of several (can be repeated)")
-	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml, csv or html", formatTable, "json", "yaml", "csv", "html")
+	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml, csv or html", formatTable, "json", "yaml", "csv", formatHTML)
 	return command
 }
 
@@ -181,7 +181,7 @@ func (o *reachOptions) printMatrix(document *reach.Document) error {
 	switch o.format {
 	case "csv": // printed as the answers came
 		return nil
-	case "html":
+	case formatHTML:
 		return draw.HTML(o.Out, document)
 	}
 	return o.emit(document, func(page *show.Page) { draw.Table(page, document) })
@@ -189,7 +189,7 @@ func (o *reachOptions) printMatrix(document *reach.Document) error {
 
 // compare asks the questions at two moments and prints what changed.
 func (o *reachOptions) compare(ctx context.Context, before, after string) error {
-	if o.format == "csv" || o.format == "html" {
+	if o.format == "csv" || o.format == formatHTML {
 		return fault.Usagef("OLD and NEW take -o table, json or yaml")
 	}
 	sessions := [2]*trace.Session{}

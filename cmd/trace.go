@@ -53,7 +53,7 @@ func newTrace(shared *options) *cobra.Command {
 		RunE: o.withNodes(o.run),
 	}
 	command.PreRunE = func(command *cobra.Command, _ []string) error {
-		o.session.Raw = o.session.Raw || o.format == "html" // the page has everything
+		o.session.Raw = o.session.Raw || o.format == formatHTML // the page has everything
 		return o.checkFlags(command.Flags())
 	}
 	flags := command.Flags()
@@ -71,7 +71,7 @@ func newTrace(shared *options) *cobra.Command {
 	flags.StringVar(&o.expect, "expect", "", "expected verdict, reachable or unreachable: exit with code 1 for another")
 	detailFlag(command, &o.detail, "print every stage")
 	flags.BoolVar(&o.session.Raw, "raw", false, "print what ofproto/trace printed")
-	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml, svg or html", formatTable, "json", "yaml", "svg", "html")
+	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml, svg or html", formatTable, "json", "yaml", "svg", formatHTML)
 	o.nodeFlagFor(command, "with --flow: the node of a folder of several where the packet starts")
 	command.ValidArgsFunction = o.completeEndpoints
 	return command
@@ -195,7 +195,7 @@ func (o *traceOptions) print(found *answer.Answer) error {
 	switch o.format {
 	case "svg":
 		return draw.SVG(o.Out, found)
-	case "html":
+	case formatHTML:
 		return draw.HTML(o.Out, found)
 	}
 	return o.emit(found, func(page *show.Page) { o.write(page, found) })

@@ -76,7 +76,7 @@ func (o *traceOptions) checkFlags(flags *pflag.FlagSet) error {
 		}
 	}
 	switch {
-	case (o.format == "svg" || o.format == "html") && slices.Contains([]string{askedByChecks, askedByPackets, askedByLog}, asked):
+	case (o.format == "svg" || o.format == formatHTML) && slices.Contains([]string{askedByChecks, askedByPackets, askedByLog}, asked):
 		return fault.Usagef("-o %s draws one answer, and %s asks about several packets: ask about one of them", o.format, asked)
 	case len(o.nodes) > 1:
 		return fault.Usagef("--flow enters one node: name one with --node")

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 
-	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/webpage"
 )
 
 var (
@@ -20,6 +19,7 @@ var (
 // page is what the template of the page takes.
 type page struct {
 	*Comparison
+	Policy string
 	Style  template.CSS
 	Groups []pageGroup
 }
@@ -32,12 +32,11 @@ type pageGroup struct {
 
 // HTML writes a comparison as a page that needs no server, no network and no script.
 func (c *Comparison) HTML(w io.Writer) error {
-	plain := func(text any) string { return strings.ReplaceAll(terminal.Escape(fmt.Sprint(text)), "\t", " ") }
-	t, err := template.New("page").Funcs(template.FuncMap{"plain": plain}).Parse(pageHTML)
+	t, err := template.New("page").Funcs(webpage.Funcs()).Parse(pageHTML)
 	if err != nil {
 		return fmt.Errorf("reading the template of the page: %w", err)
 	}
-	document := page{Comparison: c, Style: template.CSS(pageCSS)} // it is part of the program
+	document := page{Comparison: c, Policy: webpage.Policy(nil, string(webpage.Style(pageCSS))), Style: webpage.Style(pageCSS)}
 	at := 0
 	for _, k := range c.Kinds() {
 		n := k.Added + k.Gone + k.Changed

@@ -46,7 +46,7 @@ func table(box *Box, ports map[*Port]int) string {
 		columns++
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, `<table cellspacing="2" border="1" cellborder="1"><tr><td border="0" colspan="%d"><b>%s</b> %s</td></tr>`, columns, svg.Escape(box.Name), svg.Escape(box.Note))
+	fmt.Fprintf(&text, `<table cellspacing="2" border="1" cellborder="1"><tr><td border="0" colspan="%d"><b>%s</b> %s</td></tr>`, columns, svg.Escape(box.Title()), svg.Escape(box.Note))
 	for row := range slices.Chunk(box.Ports, columns) {
 		text.WriteString("<tr>")
 		for _, port := range row {

@@ -19,7 +19,7 @@ func (g *Graph) Filter(pattern string) (matched int, err error) {
 	}
 	keep, boxes := map[*Port]bool{}, map[*Box]bool{}
 	for _, box := range g.Boxes {
-		whole := slices.ContainsFunc(append([]string{box.Name}, box.Aliases...), func(name string) bool { return matches(pattern, name) })
+		whole := slices.ContainsFunc(append([]string{box.Title(), box.Name}, box.Aliases...), func(name string) bool { return matches(pattern, name) })
 		if whole {
 			matched++
 			boxes[box] = true

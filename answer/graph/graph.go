@@ -3,6 +3,8 @@
 // database. It reads collected data only, and computes the layout itself.
 package graph
 
+import "strings"
+
 // State is the state of a port or a link on the node.
 type State string
 
@@ -58,28 +60,34 @@ type Graph struct {
 
 // Box is a bridge, a logical switch or router, a remote or a physical network.
 type Box struct {
-	Name    string
-	Aliases []string // further names by which a filter finds it
-	Kind    Kind
-	Note    string
-	Detail  []string
-	Ports   []*Port
-	Hidden  int // number of ports that a filter removed
+	Node    string   `json:"node,omitempty"` // of a set; "" for what no single node has
+	Name    string   `json:"name"`
+	Aliases []string `json:"aliases,omitempty"` // further names by which a filter finds it
+	Kind    Kind     `json:"kind"`
+	Note    string   `json:"note,omitempty"`
+	Detail  []string `json:"detail,omitempty"`
+	Ports   []*Port  `json:"ports,omitempty"`
+	Hidden  int      `json:"-"` // number of ports that a filter removed
+
+	address string // of the remote end of tunnels
 }
+
+// Title returns the name of the box, with that of its node in a set.
+func (b *Box) Title() string { return strings.TrimSpace(b.Node + " " + b.Name) }
 
 // Port is a port of a box.
 type Port struct {
-	Name    string
-	Aliases []string // further names by which a filter finds it
-	Number  string   // the OpenFlow port number, "" if it has none
-	Kind    Kind
-	Note    string
-	VLAN    string // the part of the note about its VLAN
-	State   State
-	Active  bool    // the active member of a bond
-	Members []*Port // of a bond
-	Count   int     // number of ports that it represents, 0 for a single port
-	Detail  []string
+	Name    string   `json:"name"`
+	Aliases []string `json:"aliases,omitempty"` // further names by which a filter finds it
+	Number  string   `json:"number,omitempty"`  // the OpenFlow port number, "" if it has none
+	Kind    Kind     `json:"kind"`
+	Note    string   `json:"note,omitempty"`
+	VLAN    string   `json:"vlan,omitempty"` // the part of the note about its VLAN
+	State   State    `json:"state,omitempty"`
+	Active  bool     `json:"active,omitempty"`  // the active member of a bond
+	Members []*Port  `json:"members,omitempty"` // of a bond
+	Count   int      `json:"count,omitempty"`   // number of ports that it represents, 0 for a single port
+	Detail  []string `json:"detail,omitempty"`
 }
 
 // Edge joins two boxes. A port is nil if the edge ends at the box itself.

@@ -62,8 +62,11 @@ func TestNodeOfACapture(t *testing.T) {
 	}
 	tunnel := port(t, bridge, "ovn-4c4c45-0")
 	edges := g.edgesOf(tunnel)
-	if len(edges) != 1 || edges[0].To != box(t, g, Remote, "192.168.24.12") || edges[0].State != Up {
-		t.Errorf("the tunnel leads to %+v", edges)
+	if len(edges) != 1 || edges[0].To.Kind != Remote || edges[0].To.Note != "192.168.24.12" || edges[0].State != Up {
+		t.Fatalf("the tunnel leads to %+v", edges)
+	}
+	if name := edges[0].To.Name; name != "gw1" {
+		t.Errorf("the chassis with the address 192.168.24.12 is called %s", name)
 	}
 }
 

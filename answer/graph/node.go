@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
 
@@ -34,6 +36,9 @@ func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 		return nil, err
 	}
 	if node.logical, err = node.readLogicalPorts(ctx, wd); err != nil {
+		return nil, err
+	}
+	if node.chassis, err = node.readChassis(ctx, wd); err != nil {
 		return nil, err
 	}
 	node.trunks = trunks(content.Rows("Interface"))
@@ -61,13 +66,42 @@ type node struct {
 	recorded *recorded
 	logical  map[string]*logicalPort // by iface-id
 	trunks   map[string]string       // the note of a trunk's ports, by iface-id
+	chassis  map[string]string       // the host name of a chassis of OVN, by the address of its tunnels
 }
 
 // readLogicalPorts returns the ports of the OVN NB database, if the workdir has one.
 // A picture without their names is better than none, so a damaged database is a
 // remark; a disk that is full is not the database's fault.
 func (n *node) readLogicalPorts(ctx context.Context, wd *workdir.Dir) (map[string]*logicalPort, error) {
-	content, _, remarks, err := read(ctx, wd, workdir.NB, "Logical_Switch", "Logical_Switch_Port")
+	content, err := n.readOVN(ctx, wd, workdir.NB, "iface-ids are shown without the names of their ports", "Logical_Switch", "Logical_Switch_Port")
+	if content == nil {
+		return nil, err
+	}
+	return logicalPorts(content), nil
+}
+
+// readChassis returns the host names of the chassis in the OVN SB database, or the names of those without
+// one, by the addresses of their tunnels.
+func (n *node) readChassis(ctx context.Context, wd *workdir.Dir) (map[string]string, error) {
+	content, err := n.readOVN(ctx, wd, workdir.SB, "tunnels are shown without the names of their chassis", "Chassis", "Encap")
+	if content == nil {
+		return nil, err
+	}
+	hosts, names := map[string]string{}, map[string]string{}
+	for _, row := range content.Rows("Chassis") {
+		hosts[row.String("name")] = row.String("hostname")
+	}
+	for _, row := range content.Rows("Encap") {
+		chassis := row.String("chassis_name")
+		names[row.String("ip")] = cmp.Or(hosts[chassis], chassis)
+	}
+	return names, nil
+}
+
+// readOVN returns some tables of an OVN database, nil if the workdir has none, or one that can't be read:
+// then a remark says what the picture lacks.
+func (n *node) readOVN(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, lacks string, tables ...string) (*file.Content, error) {
+	content, _, remarks, err := read(ctx, wd, kind, tables...)
 	switch {
 	case errors.Is(err, ErrNoDatabase):
 		return nil, nil
@@ -76,13 +110,13 @@ func (n *node) readLogicalPorts(ctx context.Context, wd *workdir.Dir) (map[strin
 	case archive.CannotWrite(err): // the database is not to blame
 		return nil, err
 	case err != nil:
-		n.graph.Remarks = append(n.graph.Remarks, fmt.Sprintf("iface-ids are shown without the names of their ports: %v", err))
+		n.graph.Remarks = append(n.graph.Remarks, fmt.Sprintf("%s: %v", lacks, err))
 		return nil, nil
 	}
 	for _, remark := range remarks {
-		n.graph.Remarks = append(n.graph.Remarks, workdir.NB.Title()+": "+remark)
+		n.graph.Remarks = append(n.graph.Remarks, kind.Title()+": "+remark)
 	}
-	return logicalPorts(content), nil
+	return content, nil
 }
 
 func (n *node) bridge(row ovsdb.Row) {
@@ -259,5 +293,9 @@ func (n *node) tunnel(box *Box, port *Port, row ovsdb.Row) {
 			port.State = Down
 		}
 	}
-	n.joinOutside(endpoint{box, port}, Box{Name: remote, Kind: Remote}, Tunnel, port.State)
+	end := Box{Name: remote, Kind: Remote, address: remote}
+	if chassis := n.chassis[remote]; chassis != "" {
+		end.Name, end.Note = chassis, remote
+	}
+	n.joinOutside(endpoint{box, port}, end, Tunnel, port.State)
 }

@@ -21,8 +21,7 @@ func Join(names []string, graphs []*Graph) *Graph {
 			if box.Kind == Remote || box.Kind == Network {
 				continue
 			}
-			box.Aliases = append(box.Aliases, box.Name)
-			box.Name = names[i] + " " + box.Name
+			box.Node = names[i]
 			j.Boxes = append(j.Boxes, box)
 		}
 		for _, edge := range graph.Edges {
@@ -57,11 +56,11 @@ func peerOf(graphs []*Graph, i int, tunnel *Edge) (*Edge, bool) {
 		return nil, false
 	}
 	for index, graph := range graphs {
-		if index == i || !slices.Contains(graph.addresses, tunnel.To.Name) {
+		if index == i || !slices.Contains(graph.addresses, tunnel.To.address) {
 			continue
 		}
 		for _, edge := range graph.Edges {
-			back := edge.To.Kind == Remote && slices.Contains(graphs[i].addresses, edge.To.Name) || edge.ToPort == tunnel.FromPort
+			back := edge.To.Kind == Remote && slices.Contains(graphs[i].addresses, edge.To.address) || edge.ToPort == tunnel.FromPort
 			if edge.Kind == Tunnel && back && tunnelType(edge) == tunnelType(tunnel) {
 				return edge, true
 			}

@@ -37,8 +37,8 @@ func TestTunnelsJoinThePortsOfTwoNodes(t *testing.T) {
 			continue
 		}
 		tunnels++
-		from, _, _ := strings.Cut(e.From.Name, " ")
-		to, _, _ := strings.Cut(e.To.Name, " ")
+		from, _, _ := strings.Cut(e.From.Title(), " ")
+		to, _, _ := strings.Cut(e.To.Title(), " ")
 		if e.ToPort == nil || from == to {
 			t.Errorf("a tunnel from %s to %s, port %v", e.From.Name, e.To.Name, e.ToPort)
 		}

@@ -51,7 +51,7 @@ func sizeLayer(layer []*placedBox) {
 // size computes the positions of the cells in a box, and its size. inner is the height
 // of all ports of the layer that are between the sides of their boxes, in one column.
 func (p *placedBox) size(inner float64) {
-	headline := min(maxBoxName, svg.Width(p.box.Name)) + svg.Width(p.box.Note) + 5
+	headline := min(maxBoxName, svg.Width(p.box.Title())) + svg.Width(p.box.Note) + 5
 	if p.box.Hidden > 0 {
 		headline = max(headline, 24)
 	}

@@ -88,9 +88,9 @@ type picture struct{ svg.Writer }
 
 // frame draws a box without its ports.
 func (s picture) frame(box *placedBox) {
-	s.Printf("<g><title>%s</title>\n", svg.Escape(strings.Join(append([]string{string(box.box.Kind) + " " + box.box.Name}, box.box.Detail...), "\n")))
+	s.Printf("<g><title>%s</title>\n", svg.Escape(strings.Join(append([]string{string(box.box.Kind) + " " + box.box.Title()}, box.box.Detail...), "\n")))
 	s.Rect(box.x, box.y, box.w, box.h, 6, "box "+string(box.box.Kind))
-	name := svg.Shorten(box.box.Name, maxBoxName)
+	name := svg.Shorten(box.box.Title(), maxBoxName)
 	s.Text(box.x+padding, box.y+20, "name", name)
 	s.Text(box.x+padding+float64(svg.Width(name)+2)*svg.CharWidth, box.y+20, "note", box.box.Note)
 	if box.box.Hidden > 0 {

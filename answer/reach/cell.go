@@ -140,6 +140,7 @@ func Legend() []Explained {
 
 // Explained is a line of the legend.
 type Explained struct {
-	Shown           Shown
-	Letter, Meaning string
+	Shown   Shown  `json:"shown"`
+	Letter  string `json:"letter"`
+	Meaning string `json:"meaning"`
 }

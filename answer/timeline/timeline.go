@@ -4,6 +4,7 @@ package timeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -69,6 +70,9 @@ type Timeline struct {
 	lost      bool
 }
 
+// ErrNothing is wrapped by the error of nodes without logs and databases.
+var ErrNothing = fault.Wrap(fault.Usage, errors.New("nothing to show"))
+
 // Open finds the logs and databases of a set. The caller closes the Timeline.
 func Open(ctx context.Context, selected *set.Set, query Query) (*Timeline, error) {
 	t := &Timeline{query: query}
@@ -82,7 +86,7 @@ func Open(ctx context.Context, selected *set.Set, query Query) (*Timeline, error
 		return nil, err
 	}
 	if len(t.logs)+len(t.databases) == 0 {
-		return nil, fault.Usagef("%s holds no logs and no database: collect some, for example with ovs-offline collect", selected.Folder())
+		return nil, fmt.Errorf("%w: %s holds no logs and no database: collect some, for example with ovs-offline collect", ErrNothing, selected.Folder())
 	}
 	names, err := openNames(ctx, selected)
 	if err != nil {

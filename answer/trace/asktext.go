@@ -10,17 +10,7 @@ import (
 
 // Text returns the result in a line, and for a failure what decided.
 func (c Checked) Text() string {
-	question := c.From + " -> " + c.To
-	if c.Protocol != "" {
-		question += " " + c.Protocol
-	}
-	if c.Family != 0 {
-		question += " over " + answer.FamilyText(c.Family)
-	}
-	if c.Flow != "" {
-		question = c.Node + " " + c.Flow
-	}
-	text := fmt.Sprintf("%s: %s\n", terminal.Escape(question), terminal.Escape(describeResult(c.Answer, c.Error)))
+	text := fmt.Sprintf("%s: %s\n", terminal.Escape(c.Question()), terminal.Escape(describeResult(c.Answer, c.Error)))
 	if c.Passed() {
 		return "ok    " + text
 	}
@@ -34,6 +24,21 @@ func (c Checked) Text() string {
 		}
 	}
 	return text
+}
+
+// Question returns who is asked about, and with what, in a line.
+func (c Check) Question() string {
+	if c.Flow != "" {
+		return c.Node + " " + c.Flow
+	}
+	question := c.From + " -> " + c.To
+	if c.Protocol != "" {
+		question += " " + c.Protocol
+	}
+	if c.Family != 0 {
+		question += " over " + answer.FamilyText(c.Family)
+	}
+	return question
 }
 
 // Describe describes the packet of a capture in a line.

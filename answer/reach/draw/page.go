@@ -11,8 +11,8 @@ import (
 
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/answer/trace/draw"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/webpage"
 )
 
 var (
@@ -58,13 +58,13 @@ type line struct {
 // HTML writes a matrix as a page that needs no server and no network: a heat map, whose
 // cells are the darker the more ports are reachable, and the rules.
 func HTML(w io.Writer, document *reach.Document) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"plain": terminal.Escape}).Parse(pageHTML)
+	t, err := template.New("page").Funcs(webpage.Funcs()).Parse(pageHTML)
 	if err != nil {
 		return fmt.Errorf("reading the template of the page: %w", err)
 	}
 	page := page{
-		Document: document, Style: template.CSS(pageCSS), // a part of the program
-		Policy: "default-src 'none'; style-src " + draw.Digest(pageCSS) + "; base-uri 'none'; form-action 'none'",
+		Document: document, Style: webpage.Style(pageCSS),
+		Policy: webpage.Policy(nil, string(webpage.Style(pageCSS))),
 		Ports:  portList(document.Matrix.Ports),
 	}
 	for _, explained := range reach.Legend() {

@@ -10,7 +10,7 @@ import (
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/svg"
-	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/webpage"
 )
 
 // The number of columns and lines to which texts are shortened. Tooltips have them whole.
@@ -22,17 +22,12 @@ const (
 	maxPorts = 12 // that a copy comes out of, of one hop
 )
 
-// plain returns a text as one line without control characters.
-func plain(text string) string {
-	return strings.ReplaceAll(terminal.Escape(text), "\t", " ")
-}
-
-func shorten(text string, limit int) string { return svg.Shorten(plain(text), limit) }
+func shorten(text string, limit int) string { return svg.Shorten(webpage.Plain(text), limit) }
 
 // wrap returns a text as at most maxLines lines of some columns. A longer one is
 // shortened in its middle.
 func wrap(text string, columns int) []string {
-	text = plain(text)
+	text = webpage.Plain(text)
 	for limit := maxLines * columns; ; limit -= columns / 4 {
 		if parts := show.Wrap(svg.Shorten(text, limit), columns); len(parts) <= maxLines {
 			return parts
@@ -45,7 +40,7 @@ func (r *row) addText(class, text string) {
 	if text == "" {
 		return
 	}
-	r.tooltip = append(r.tooltip, plain(text))
+	r.tooltip = append(r.tooltip, webpage.Plain(text))
 	for _, part := range wrap(text, maxLine) {
 		r.lines = append(r.lines, line{part, class})
 	}
@@ -69,11 +64,11 @@ func (w *way) describe(r *row, first bool) {
 	}
 	if port != "" && r.parent == nil {
 		r.title += "  " + shorten(port, maxLine-len(number)-2)
-		r.tooltip = append(r.tooltip, plain(hop.Location.String()))
+		r.tooltip = append(r.tooltip, webpage.Plain(hop.Location.String()))
 	} else {
 		via := cmp.Or(hop.Via, recirculated(hop))
 		r.title += "  " + shorten(via, maxLine-len(number)-2)
-		r.tooltip = append(r.tooltip, plain(via))
+		r.tooltip = append(r.tooltip, webpage.Plain(via))
 	}
 	if r.parent == nil && hop.Called() != "" && hop.Port != "" && hop.Port != hop.Called() {
 		r.addText("note", "port "+hop.Port)
@@ -164,7 +159,7 @@ func (w *way) addEnd(hop, number int, from *row) {
 	if end.Kind == answer.Delivered {
 		added.title += shorten(cmp.Or(end.Called(), end.Port), maxLine-len(title))
 	}
-	added.tooltip = append(added.tooltip, plain(end.String()))
+	added.tooltip = append(added.tooltip, webpage.Plain(end.String()))
 	if end.Kind == answer.Delivered && end.Called() != "" && end.Port != "" && end.Port != end.Called() {
 		added.addText("note", "port "+end.Port)
 	}

@@ -2,18 +2,15 @@ package draw
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/internal/svg"
-	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/webpage"
 )
 
 var (
@@ -27,12 +24,18 @@ var (
 
 // page is what the template of the page takes.
 type page struct {
+	section
+	Policy string
+	Style  template.CSS
+	Script template.JS
+}
+
+// section is what the template of an answer in a page takes.
+type section struct {
+	ID      string // what the ids of its elements begin with
 	Answer  *answer.Answer
 	Verdict string
 	Class   string
-	Policy  string
-	Style   template.CSS
-	Script  template.JS
 	Picture template.HTML
 	Wide    bool // the picture is too wide to be read on an upright sheet of paper
 	Text    string
@@ -72,72 +75,74 @@ type pageEnd struct{ Class, Text string }
 // HTML writes an answer as a page that needs no server and no network: the picture, and
 // each stage, which opens on a click.
 func HTML(w io.Writer, shown *answer.Answer) error {
+	content, err := newSection(shown, "")
+	if err != nil {
+		return err
+	}
+	whole := page{section: content, Policy: webpage.Policy([]string{pageScript}, string(webpage.Style(Style()))),
+		Style: webpage.Style(Style()), Script: template.JS(pageScript)} // both are part of the program
+	return write(w, "page", whole)
+}
+
+// Style returns the style sheet of a page with a Section.
+func Style() string { return pageCSS + style }
+
+// Section writes an answer as a part of another page, which has the style sheet Style. The ids of the
+// part's elements begin with id.
+func Section(w io.Writer, shown *answer.Answer, id string) error {
+	content, err := newSection(shown, id)
+	if err != nil {
+		return err
+	}
+	return write(w, "answer", content)
+}
+
+func newSection(shown *answer.Answer, id string) (section, error) {
 	const upright, columns = 1000, 96
 	var drawn, text bytes.Buffer
 	out := canvas{Writer: svg.NewWriter(&drawn)}
 	picture := newPicture(shown, true)
+	picture.id = id
 	picture.draw(out)
 	if err := errors.Join(out.Flush(), shown.Write(&text, answer.Options{Width: columns})); err != nil {
-		return err
+		return section{}, err
 	}
-	parsed, err := template.New("page").Funcs(template.FuncMap{"plain": plain, "lines": plainLines, "fields": fields}).Parse(pageHTML)
+	content := section{
+		ID: id, Answer: shown, Verdict: string(shown.Verdict), Class: verdictClass(shown.Verdict),
+		Picture: template.HTML(drawn.String()), // package svg has escaped all texts in it
+		Wide:    picture.w > upright, Text: text.String(),
+		Ways: []pageWay{newPageWay(shown, id, "Way of the packet", "")},
+	}
+	if shown.Return != nil {
+		content.Ways = append(content.Ways, newPageWay(shown.Return, id, "Way of the reply", "r"))
+	}
+	return content, nil
+}
+
+// write writes one of the templates of the page.
+func write(w io.Writer, name string, content any) error {
+	parsed, err := template.New("page").Funcs(webpage.Funcs()).Parse(pageHTML)
 	if err != nil {
 		return fmt.Errorf("reading the template of the page: %w", err)
 	}
-	content := page{
-		Answer: shown, Verdict: string(shown.Verdict), Class: verdictClass(shown.Verdict), Policy: policy(),
-		Style: template.CSS(pageCSS), Script: template.JS(pageScript), // both are part of the program
-		Picture: template.HTML(drawn.String()), // package svg has escaped all texts in it
-		Wide:    picture.w > upright, Text: text.String(),
-		Ways: []pageWay{newPageWay(shown, "Way of the packet", "")},
-	}
-	if shown.Return != nil {
-		content.Ways = append(content.Ways, newPageWay(shown.Return, "Way of the reply", "r"))
-	}
-	if err := parsed.Execute(w, content); err != nil {
+	if err := parsed.ExecuteTemplate(w, name, content); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	return nil
 }
 
-// policy returns the Content-Security-Policy: nothing is loaded, and only the page's own
-// script and styles apply.
-func policy() string {
-	return fmt.Sprintf("default-src 'none'; script-src %s; style-src %s %s; base-uri 'none'; form-action 'none'", Digest(pageScript), Digest(pageCSS), Digest(style))
-}
-
-// Digest returns a text as a source of the policy.
-func Digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-// plainLines returns a text of several lines without control characters.
-func plainLines(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(terminal.Escape(strings.TrimRight(line, "\r\n")) + "\n")
-	}
-	return b.String()
-}
-
-// fields returns a text that a browser may break behind each comma.
-func fields(text string) template.HTML {
-	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(plain(text)), ",", ",<wbr>"))
-}
-
-func newPageWay(shown *answer.Answer, title, prefix string) pageWay {
+func newPageWay(shown *answer.Answer, id, title, prefix string) pageWay {
 	w := pageWay{Answer: shown, Title: title}
 	deciding, _ := shown.Deciding()
 	number := func(i int) string { return fmt.Sprint(prefix, i+1) }
 	for i := range shown.Path {
 		hop := &shown.Path[i]
-		added := pageHop{Hop: hop, Number: number(i), ID: hopID(number(i)), Location: hop.Location.String(), Groups: groups(hop, -1), Choice: shown.NewChoice(i)}
+		added := pageHop{Hop: hop, Number: number(i), ID: hopID(id, number(i)), Location: hop.Location.String(), Groups: groups(hop, -1), Choice: shown.NewChoice(i)}
 		if i == deciding {
 			added.Groups = groups(hop, shown.DropStage(hop))
 		}
 		if hop.From >= 0 && hop.From < i {
-			added.From, added.FromID = number(hop.From), hopID(number(hop.From))
+			added.From, added.FromID = number(hop.From), hopID(id, number(hop.From))
 		}
 		for _, end := range hop.Ends {
 			class, _ := endClass(shown, end)

@@ -7,6 +7,7 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/internal/svg"
+	"ovs-offline/internal/webpage"
 )
 
 // style is the style sheet of a picture. The dark colours are for screens only.
@@ -67,7 +68,8 @@ func SVG(w io.Writer, a *answer.Answer) error {
 // picture is an answer with the positions of everything that is drawn.
 type picture struct {
 	answer  *answer.Answer
-	page    bool // the picture is part of a page, which has the header
+	page    bool   // the picture is part of a page, which has the header and the style sheet
+	id      string // what the ids of its elements begin with
 	header  []headerLine
 	ways    []*way
 	tops    []float64 // the y of each way
@@ -163,12 +165,12 @@ func (p *picture) addHeader(y float64) float64 {
 }
 
 func (p *picture) draw(out canvas) {
-	role := "img"
+	role, sheet := "img", "<style>"+style+"</style>\n"
 	if p.page {
-		role = "group"
+		role, sheet = "group", ""
 	}
-	out.Printf(`<svg xmlns="http://www.w3.org/2000/svg" class="way" role="%s" aria-labelledby="way-title way-desc" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`+"\n<style>%s</style>\n", role, p.w, p.h, p.w, p.h, style)
-	out.Printf("<title id=\"way-title\">%s</title>\n<desc id=\"way-desc\">%s</desc>\n", svg.Escape(plain(string(p.answer.Verdict)+": "+p.answer.Question)), svg.Escape(p.describe()))
+	out.Printf(`<svg xmlns="http://www.w3.org/2000/svg" class="way" role="%s" aria-labelledby="%sway-title %sway-desc" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`+"\n%s", role, p.id, p.id, p.w, p.h, p.w, p.h, sheet)
+	out.Printf("<title id=\"%sway-title\">%s</title>\n<desc id=\"%sway-desc\">%s</desc>\n", p.id, svg.Escape(webpage.Plain(string(p.answer.Verdict)+": "+p.answer.Question)), p.id, svg.Escape(p.describe()))
 	out.Printf("<rect width=\"100%%\" height=\"100%%\" class=\"page\"/>\n")
 	for _, l := range p.header {
 		out.Text(l.x, l.y, l.class, l.text)
@@ -184,7 +186,7 @@ func (p *picture) draw(out canvas) {
 		if len(p.ways) > 1 {
 			out.Text(0, -12, "title", p.titles[i])
 		}
-		w.draw(out, p.page)
+		w.draw(out, p)
 		out.Printf("</g>\n")
 	}
 	p.drawLegend(out)
@@ -193,9 +195,9 @@ func (p *picture) draw(out canvas) {
 
 // describe returns the picture in words.
 func (p *picture) describe() string {
-	words := []string{plain(p.answer.Headline())}
+	words := []string{webpage.Plain(p.answer.Headline())}
 	for _, fact := range p.answer.Facts() {
-		words = append(words, fact.Label+": "+plain(strings.Join(fact.Lines, "; ")))
+		words = append(words, fact.Label+": "+webpage.Plain(strings.Join(fact.Lines, "; ")))
 	}
 	return strings.Join(words, ". ")
 }
@@ -249,7 +251,7 @@ func (c canvas) line(points ...float64) {
 	}
 }
 
-func (w *way) draw(out canvas, page bool) {
+func (w *way) draw(out canvas, p *picture) {
 	for _, v := range w.visits {
 		v.drawFrame(out)
 	}
@@ -263,7 +265,7 @@ func (w *way) draw(out canvas, page bool) {
 				r.drawJoint(out)
 			}
 			for _, r := range b.rows {
-				w.drawRow(out, r, page)
+				w.drawRow(out, r, p)
 			}
 		}
 	}
@@ -272,13 +274,13 @@ func (w *way) draw(out canvas, page bool) {
 // drawFrame draws a node and its bridges without their rows.
 func (v *visit) drawFrame(out canvas) {
 	x := out.left(v.x, v.w)
-	out.Printf("<g><title>node %s</title>\n", svg.Escape(plain(v.node)))
+	out.Printf("<g><title>node %s</title>\n", svg.Escape(webpage.Plain(v.node)))
 	out.Rect(x, v.y, v.w, v.h, 8, "node")
 	out.Text(x+padding, v.y+19, "title", v.title())
 	out.Printf("</g>\n")
 	for _, b := range v.bridges {
 		left := out.left(v.x+b.x, b.w)
-		out.Printf("<g><title>bridge %s</title>\n", svg.Escape(plain(b.name)))
+		out.Printf("<g><title>bridge %s</title>\n", svg.Escape(webpage.Plain(b.name)))
 		out.Rect(left, v.y+b.y, b.w, b.h, 5, "bridge")
 		out.Text(left+padding, v.y+b.y+18, "name", b.title())
 		out.Printf("</g>\n")
@@ -325,11 +327,11 @@ func (l *link) draw(out canvas) {
 }
 
 // drawRow draws a row. In a page it leads to the hop's stages.
-func (w *way) drawRow(out canvas, r *row, page bool) {
+func (w *way) drawRow(out canvas, r *row, p *picture) {
 	x, y := r.position()
 	x = out.left(x, r.w)
-	if page && r.hop >= 0 {
-		out.Printf(`<a href="#%s">`, hopID(w.number(r.hop)))
+	if p.page && r.hop >= 0 {
+		out.Printf(`<a href="#%s">`, hopID(p.id, w.number(r.hop)))
 	}
 	out.Printf("<g class=\"%s\"><title>%s</title>\n", r.class, svg.Escape(strings.Join(append([]string{r.title}, r.tooltip...), "\n")))
 	out.Rect(x, y, r.w, r.h, 4, "row")
@@ -338,11 +340,11 @@ func (w *way) drawRow(out canvas, r *row, page bool) {
 		out.Text(x+rowPadding, y+float64(i+2)*lineHeight-1, l.class, l.text)
 	}
 	out.Printf("</g>")
-	if page && r.hop >= 0 {
+	if p.page && r.hop >= 0 {
 		out.Printf("</a>")
 	}
 	out.Printf("\n")
 }
 
-// hopID returns the anchor of a hop in a page.
-func hopID(number string) string { return "hop-" + number }
+// hopID returns the anchor of a hop in a page, whose ids begin with id.
+func hopID(id, number string) string { return id + "hop-" + number }

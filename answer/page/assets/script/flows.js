@@ -1,0 +1,101 @@
+// heat returns a bar for a number of packets: its length is the logarithm of its share of the largest.
+function heat(packets, most) {
+  const bar = element("span", { class: "heat", "aria-hidden": "true" });
+  bar.style.width = (most > 0 && packets > 0 ? (100 * Math.log2(1 + packets)) / Math.log2(1 + most) : 0) + "%";
+  return element("span", { class: "heatbox" }, bar, element("span", { class: "number" }, packets === null ? "not counted" : packets.toLocaleString("en")));
+}
+
+// matchesFlow reports whether a flow is one that a query asks for.
+function matchesFlow(flow, query) {
+  if (query.rule && (flow.rule < 0 || theCase.rules[flow.rule].uuid !== query.rule)) return false;
+  if (query.hit === "hit" && !flow.packets || query.hit === "never" && flow.packets !== 0) return false;
+  if (query.port) {
+    const names = query.port.split("\n");
+    if (!names.some((name) => [flow.inport, flow.outport].some((port) => port === name || port.includes("port " + name + ")") || port.includes(" " + name)) || flow.match.split(",").includes("in_port=" + name))) return false;
+  }
+  const text = (query.q || "").toLowerCase();
+  return text === "" || (where(flow) + " " + flow.purpose + " " + flow.text).toLowerCase().includes(text);
+}
+
+function flowEntry(flow, most) {
+  const rule = flow.rule >= 0 ? theCase.rules[flow.rule] : null;
+  return element("li", { class: "flow" }, element("details", {},
+    element("summary", {}, heat(flow.packets, most), element("span", { class: "priority" }, flow.priority), element("span", { class: "what" }, element("code", {}, where(flow)), flow.purpose ? element("span", { class: "purpose" }, " " + flow.purpose) : null)),
+    facts([["flow", element("code", {}, flow.text)], ["packets", flow.packets === null ? "not counted" : count(flow.packets, "packet") + ", " + count(flow.bytes || 0, "byte")],
+      ["rule", rule && link(route("rules", rule.uuid), rule.name)], ["for", !rule && flow.purpose ? linked(flow.purpose) : null],
+      ["inport", flow.inport && linked(flow.inport)], ["outport", flow.outport && linked(flow.outport)], ["datapath", flow.datapath && linked(flow.datapath)]])));
+}
+
+// flowsView shows the flows of a node by stages.
+async function flowsView(node, query) {
+  const content = await flowsOf(node);
+  const list = element("div", {});
+  const state = { q: query.q || "", hit: query.hit || "", stage: query.stage || "" };
+  function draw() {
+    const chosen = { ...query, ...state };
+    const byStage = content.stages.map(() => []);
+    let most = 0, found = 0;
+    for (const flow of content.flows) {
+      if (state.stage !== "" && flow.stage !== Number(state.stage) || !matchesFlow(flow, chosen)) continue;
+      byStage[flow.stage].push(flow);
+      most = Math.max(most, flow.packets || 0);
+      found++;
+    }
+    const filtered = found < content.flows.length;
+    const packets = Math.max(0, ...content.stages.map((stage) => stage.packets));
+    list.replaceChildren(element("p", { class: "note" }, count(found, "flow") + (filtered ? " of " + content.flows.length.toLocaleString("en") : "") + (node.flows > node.shown ? "; " + count(node.flows - node.shown, "flow") + " that matched the fewest packets are not in the page" : "")),
+      ...content.stages.map((stage, index) => stageOf(stage, byStage[index], { filtered, most, packets, open: filtered && found <= 60 })));
+  }
+  draw();
+  const stages = element("select", { "aria-label": "stage", onchange: (event) => { state.stage = event.target.value; draw(); } },
+    element("option", { value: "" }, "all tables"), content.stages.map((stage, index) => element("option", { value: index, selected: String(index) === state.stage }, [stage.bridge, stage.table, stage.name].filter((part) => part !== "").join(" "))));
+  const hit = element("select", { "aria-label": "packets", onchange: (event) => { state.hit = event.target.value; draw(); } },
+    [["", "hit or not"], ["hit", "matched packets"], ["never", "matched none"]].map(([value, text]) => element("option", { value, selected: value === state.hit }, text)));
+  const filter = element("input", { type: "search", value: state.q, placeholder: "match, port, policy, action", "aria-label": "filter flows", oninput: (event) => { state.q = event.target.value; draw(); } });
+  return [chosenBy(query), element("div", { class: "tools" }, filter, stages, hit), list];
+}
+
+// chosenBy says which flows a link led to.
+function chosenBy(query) {
+  if (query.rule) return element("p", {}, "Flows of ", linkToRule(query.rule));
+  if (query.port) return element("p", {}, "Flows that match ", linked(query.port.split("\n")[0]));
+  return null;
+}
+
+function stageOf(stage, flows, { filtered, most, packets, open }) {
+  if (filtered && flows.length === 0) return null;
+  const details = element("details", { class: "stage", open },
+    element("summary", {}, heat(stage.packets, packets), element("span", { class: "priority" }, stage.table), element("span", { class: "what" }, element("strong", {}, stage.name || "table " + stage.table), " ", element("span", { class: "note" }, stage.bridge + ", " + count(stage.flows, "flow") + (stage.never_hit ? ", " + stage.never_hit.toLocaleString("en") + " never hit" : "")))));
+  let filled = false;
+  const fill = () => {
+    if (!filled) details.append(...listOf(flows, (flow) => flowEntry(flow, most), "ol"));
+    filled = true;
+  };
+  details.addEventListener("toggle", () => details.open && fill());
+  if (open) fill();
+  return details;
+}
+
+// datapathView shows the flows of the datapath as a tree by recirculations.
+async function datapathView(node) {
+  const { datapath } = await flowsOf(node);
+  if (datapath.length === 0) return element("p", {}, "No flows of the datapath were recorded of ", node.name, ".");
+  const resumed = new Map();
+  const reached = new Set();
+  for (const flow of datapath) {
+    if (!resumed.has(flow.recirc)) resumed.set(flow.recirc, []);
+    resumed.get(flow.recirc).push(flow);
+    for (const id of flow.next || []) reached.add(id);
+  }
+  const most = Math.max(1, ...datapath.map((flow) => flow.packets));
+  const entry = (flow, above) => {
+    const next = (flow.next || []).filter((id) => !above.includes(id));
+    const head = [heat(flow.packets, most), element("span", { class: "what" }, flow.recirc ? element("span", { class: "note" }, "recirculation " + flow.recirc + " ") : null, element("strong", {}, "from ", linked(flow.from)), " ", element("code", {}, flow.match))];
+    return element("li", { class: "flow" }, element("details", { open: above.length === 0 && datapath.length < 40 }, element("summary", {}, head),
+      facts([["actions", element("code", {}, flow.actions)], ["packets", count(flow.packets, "packet") + ", " + count(flow.bytes, "byte") + ", used " + (flow.used || "never")]]),
+      next.map((id) => element("ol", { class: "entries" }, (resumed.get(id) || []).map((child) => entry(child, above.concat(id))), resumed.has(id) ? null : element("li", { class: "note" }, "no recorded flow resumes recirculation " + id)))));
+  };
+  const roots = (resumed.get(0) || []).concat(datapath.filter((flow) => flow.recirc !== 0 && !reached.has(flow.recirc)));
+  return [element("p", { class: "note" }, count(node.datapath, "flow") + " of the datapath; a flow that sends packets through recirculation has those that resume it below it."),
+    ...listOf(roots, (flow) => entry(flow, []), "ol")];
+}

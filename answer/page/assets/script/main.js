@@ -1,0 +1,95 @@
+const app = document.getElementById("app");
+const staticViews = document.getElementById("overview");
+
+// Views by the first part of an address: what returns their content.
+const views = { nodes: nodeView, physical: physicalView, network: networkView, ports: portsView, rules: rulesView, reach: reachView, drift: driftView, timeline: timelineView, search: searchView };
+
+function missing(kind, name) {
+  return [element("h2", {}, "Not in this page"), element("p", {}, "There is no " + kind + " " + name + ".")];
+}
+
+// absentOf says why a part is missing.
+function absentOf(part) {
+  return (theCase.absent || []).filter((absent) => absent.part === part).map((absent) => element("p", { class: "unsure" }, absent.why + ". ", absent.next ? element("code", {}, absent.next) : null));
+}
+
+function searchView(_, query) {
+  const text = (query.q || "").trim(), wanted = text.toLowerCase();
+  const has = (...texts) => texts.filter(Boolean).join(" ").toLowerCase().includes(wanted);
+  const ports = [...portsOf(theCase.physical)].filter(({ box }) => box.kind === "bridge");
+  const groups = [
+    ["Nodes", theCase.nodes.filter((node) => has(node.name, node.host)), (node) => link(route("nodes", node.name), node.name)],
+    ["Endpoints", theCase.endpoints.filter((end) => has(describeEnd(end))), (end) => [link(route("ports", end.name), end.name), element("span", { class: "note" }, " " + describeEnd(end))]],
+    ["Rules", theCase.rules.filter((rule) => has(rule.name, rule.uuid, ...(rule.columns || []).map((column) => column.value))), (rule) => [link(route("rules", rule.uuid), rule.name), element("span", { class: "note" }, " " + rule.table)]],
+    ["Switches and routers", (theCase.logical ? theCase.logical.boxes : []).filter((box) => has(box.name, box.note)), (box) => link(route("network", box.name), box.kind + " " + box.name)],
+    ["Ports of bridges", ports.filter(({ port }) => has(port.name, ...(port.aliases || []))), ({ box, port }) => link(route("nodes", nodeOf(box), "ports", port.name), [nodeOf(box), box.name, port.name].join(" "))],
+    ["Findings", theCase.check.findings.filter((finding) => has(finding.what, finding.rule, ...(finding.evidence || []))), (finding) => [link(route("findings", theCase.check.findings.indexOf(finding)), finding.severity.toUpperCase()), " " + finding.what]],
+    ["Traces", (theCase.traces || []).filter((trace) => has(trace.question, trace.headline)), (trace) => link(route("traces", theCase.traces.indexOf(trace)), trace.question)],
+    ["Timeline", theCase.timeline.filter((entry) => has(entry.text)), (entry) => link(withQuery(route("timeline"), { q: text }), time(entry.time) + " " + shorten(entry.text, 120))],
+  ].filter(([, found]) => wanted !== "" && found.length > 0);
+  return [element("h2", {}, "Search: " + text), groups.length ? null : element("p", {}, "Nothing in this page is called " + text + "."),
+    groups.map(([title, found, show]) => [element("h3", {}, title + " (" + found.length.toLocaleString("en") + ")"), ...listOf(found, (one) => element("li", { class: "line" }, show(one)), "ul", 20)])];
+}
+
+// show shows what the address of the page names.
+async function show() {
+  if (location.hash && !location.hash.startsWith("#/")) return; // a place in a drawn trace
+  const [path, query] = location.hash.slice(2).split("?");
+  const [view = "", ...rest] = path.split("/").map(decodeURIComponent);
+  const drawn = await (views[view] ? views[view](rest, Object.fromEntries(new URLSearchParams(query))) : null);
+  for (const part of document.querySelectorAll("main > section")) part.hidden = part !== app && part.dataset.view !== view;
+  app.hidden = !drawn;
+  app.replaceChildren(...[drawn].flat(Infinity).filter(Boolean));
+  for (const tab of document.querySelectorAll("#tabs a")) {
+    if (tab.hash.slice(2).split("/")[0] === view) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
+  }
+  showPart(view, rest[0]);
+}
+
+// showPart shows one of the findings or traces, or else the top of the page.
+function showPart(view, name) {
+  const traces = [...document.querySelectorAll(".drawn")];
+  for (const trace of traces) trace.hidden = view === "traces" && trace.id !== "trace-" + name;
+  const at = name !== undefined && document.getElementById({ findings: "finding-", traces: "trace-" }[view] + name);
+  for (const chosen of document.querySelectorAll(".chosen")) chosen.classList.remove("chosen");
+  if (at) {
+    at.classList.add("chosen");
+    at.scrollIntoView({ block: "start" });
+  } else window.scrollTo(0, 0);
+}
+
+// filterFindings shows the findings of a severity or with a text.
+function filterFindings() {
+  const severity = document.getElementById("severity"), text = document.getElementById("finding-text");
+  const draw = () => {
+    for (const finding of document.querySelectorAll(".finding[id]")) {
+      finding.hidden = severity.value !== "" && !finding.classList.contains(severity.value) || !finding.textContent.toLowerCase().includes(text.value.toLowerCase());
+    }
+  };
+  severity.addEventListener("change", draw);
+  text.addEventListener("input", draw);
+}
+
+async function begin() {
+  theCase = await load("case");
+  collectTargets();
+  linkTexts();
+  filterFindings();
+  document.getElementById("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    location.hash = withQuery(route("search"), { q: document.getElementById("query").value });
+  });
+  window.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !event.target.matches("input, select, textarea")) {
+      event.preventDefault();
+      document.getElementById("query").focus();
+    }
+  });
+  window.addEventListener("hashchange", show);
+  document.body.classList.add("live");
+  await show();
+  document.body.dataset.ready = "yes";
+}
+
+begin();

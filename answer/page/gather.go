@@ -1,0 +1,254 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"ovs-offline/answer/check"
+	"ovs-offline/answer/graph"
+	"ovs-offline/answer/reach"
+	"ovs-offline/answer/rule"
+	"ovs-offline/answer/timeline"
+	"ovs-offline/answer/trace"
+	"ovs-offline/answer/trace/answer"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovn/names"
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/show"
+	"ovs-offline/internal/versions"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/set"
+)
+
+// Options are the options of Make.
+type Options struct {
+	Programs rule.Programs // of OVN, and the version of ovs-offline
+	Checks   []trace.Check // the questions of the user
+	// Command returns the command line of a command of ovs-offline on the set.
+	Command func(command string) string
+	// Progress takes what is being done; nil for none.
+	Progress func(format string, args ...any)
+}
+
+// Page is a case with all that its page holds.
+type Page struct {
+	Case
+
+	chunks  []chunk
+	answers []*answer.Answer // of Traces, in their order; nil for a question that was not asked
+	failed  bool
+}
+
+// chunk is data that the page's script reads when it is needed.
+type chunk struct {
+	ID   string
+	Data template.HTML // base64
+}
+
+// Failed reports whether something that was collected could not be read, or a question could not be asked.
+func (p *Page) Failed() bool { return p.failed }
+
+// maker fills a page.
+type maker struct {
+	*Page
+	options Options
+	set     *set.Set
+	rules   *ruleIndex
+}
+
+// Make gathers everything about the nodes of a set. What can't be read, and what only running replicas could
+// answer, is listed in Absent.
+func Make(ctx context.Context, selected *set.Set, options Options) (*Page, error) {
+	if options.Progress == nil {
+		options.Progress = func(string, ...any) {}
+	}
+	m := &maker{Page: &Page{}, options: options, set: selected, rules: newRuleIndex()}
+	m.Case = Case{Title: filepath.Base(selected.Folder()), Folder: selected.Folder(), Made: time.Now().UTC().Truncate(time.Second), Version: options.Programs.Version,
+		Legend: reach.Legend(), Endpoints: []Endpoint{}, Rules: []*Rule{}, Timeline: []*timeline.Entry{}, Remarks: selected.Remarks()}
+	if selected.Alone() {
+		m.Title = selected.Nodes()[0].Name
+	}
+	for _, part := range []struct {
+		name, command string
+		do            func(context.Context) error
+	}{
+		{"Nodes", "report", m.nodes},
+		{"Findings", "check", m.check},
+		{"Bridges and ports", "graph FILE", m.bridges},
+		{"Logical network", "graph --logical FILE", m.logical},
+		{"Flows", "flows", m.flows},
+		{"Endpoints and rules", "flows", m.names},
+		{"Drift", "drift", m.drift},
+		{"Timeline", "timeline", m.timeline},
+		{"Who reaches whom, and traces", "start", m.ask},
+	} {
+		if err := part.do(ctx); err != nil && ctx.Err() == nil {
+			m.absent(part.name, err, part.command)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	slices.Sort(m.Remarks)
+	m.Remarks = slices.Compact(m.Remarks)
+	return m.Page, nil
+}
+
+// absent notes that a part is missing because of an error.
+func (m *maker) absent(part string, err error, command string) {
+	m.failed = true
+	m.Absent = append(m.Absent, Absent{Part: part, Why: err.Error(), Next: m.options.Command(command)})
+}
+
+// nodes describes what was collected of each node, and how faithful its replica is.
+func (m *maker) nodes(ctx context.Context) error {
+	outcomes := set.Each(ctx, m.set, func(_ context.Context, n *set.Node, wd *workdir.Dir) (*Node, error) { return describe(n, wd) })
+	for _, outcome := range outcomes {
+		if outcome.Err != nil {
+			outcome.Value = &Node{Name: outcome.Node.Name, Fidelity: "its working directory can't be read: " + outcome.Err.Error()}
+			m.failed = true
+		}
+		m.Nodes = append(m.Nodes, outcome.Value)
+	}
+	return nil
+}
+
+func describe(n *set.Node, wd *workdir.Dir) (*Node, error) {
+	manifest, err := wd.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	node := &Node{Name: n.Name, Host: n.Host(), Collected: []string{}}
+	for _, c := range manifest.Collections {
+		node.OVS, node.OVN = cmp.Or(node.OVS, c.OVSVersion), cmp.Or(node.OVN, c.OVNVersion)
+		if node.Recorded.IsZero() {
+			node.Recorded = c.Recorded
+		}
+		node.Collected = append(node.Collected, fmt.Sprintf("%s: %s, from %s %s", c.Kind.Title(), phrase.Count(len(c.Files), "file"), c.Source.Kind, filepath.Base(c.Source.Name)))
+		node.Lost = append(node.Lost, c.Lost...)
+	}
+	if made := manifest.Synthesis(); made != nil {
+		node.Synthesised = "made up from " + made.Origin()
+	}
+	found, err := replica.Report(wd)
+	switch {
+	case errors.Is(err, replica.ErrNoReport):
+		node.Fidelity = "no replica was started: how faithful one would be is not known"
+		return node, nil
+	case err != nil:
+		return nil, err
+	}
+	node.Report, node.Fidelity, node.Restored = found, found.Sentence(), found.RestoredShare()
+	if recorded := found.Recorded; recorded != (versions.Pair{}) {
+		node.OVS, node.OVN = cmp.Or(recorded.OVS, node.OVS), cmp.Or(recorded.OVN, node.OVN)
+	}
+	return node, nil
+}
+
+// check finds out what is wrong.
+func (m *maker) check(ctx context.Context) (err error) {
+	m.options.Progress("looking for what is wrong")
+	m.Check, err = check.Run(ctx, m.set, check.Options{Programs: m.options.Programs})
+	if err != nil {
+		m.Check = &check.Report{Findings: []rule.Finding{}}
+		return err
+	}
+	m.failed = m.failed || len(m.Check.Unjudged) > 0
+	return nil
+}
+
+// bridges reads the bridges and ports of all nodes. A node that can't be drawn costs that node.
+func (m *maker) bridges(ctx context.Context) (err error) {
+	m.options.Progress("reading bridges and ports")
+	m.Physical, err = graph.OfNodes(ctx, m.set)
+	return withoutData(err)
+}
+
+// logical reads the logical network.
+func (m *maker) logical(ctx context.Context) error {
+	m.options.Progress("reading the logical network")
+	drawn, remarks, err := graph.OfNetworks(ctx, m.set)
+	m.Logical = drawn
+	m.Remarks = append(m.Remarks, remarks...)
+	return withoutData(err)
+}
+
+// withoutData returns nil for an error that only says that nothing was collected.
+func withoutData(err error) error {
+	if errors.Is(err, graph.ErrNoDatabase) {
+		return nil
+	}
+	return err
+}
+
+// maxEndpoints bounds the endpoints of a page.
+const maxEndpoints = 20_000
+
+// names reads the endpoints, and the rows of rules.
+func (m *maker) names(ctx context.Context) error {
+	m.options.Progress("reading names")
+	deployments, remarks, err := m.set.Deployments(ctx)
+	if err != nil {
+		return err
+	}
+	defer ovn.CloseAll(deployments)
+	m.Remarks = append(m.Remarks, remarks...)
+	known, err := names.Load(ctx, deployments)
+	if err != nil {
+		return err
+	}
+	all := known.All()
+	if len(all) > maxEndpoints {
+		m.Absent = append(m.Absent, Absent{Part: "Endpoints", Why: fmt.Sprintf("%d of %d endpoints are not in the page", len(all)-maxEndpoints, len(all))})
+		all = all[:maxEndpoints]
+	}
+	for _, e := range all {
+		shown := Endpoint{Name: e.Name, Kind: string(e.Kind), LogicalPort: e.LogicalPort, Node: e.Node, Chassis: e.Chassis, MAC: e.MAC, Switch: e.Switch, Network: e.Network, Backends: e.Backends}
+		for _, ip := range e.IPs {
+			shown.IPs = append(shown.IPs, ip.String())
+		}
+		m.Endpoints = append(m.Endpoints, shown)
+	}
+	m.Rules, err = m.rules.read(deployments)
+	return err
+}
+
+// maxEntries bounds the timeline.
+const maxEntries = 4000
+
+func (m *maker) timeline(ctx context.Context) error {
+	m.options.Progress("merging logs and transactions")
+	opened, err := timeline.Open(ctx, m.set, timeline.Query{})
+	if errors.Is(err, timeline.ErrNothing) {
+		m.Absent = append(m.Absent, Absent{Part: "Timeline", Why: err.Error()})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	all := 0
+	result, err := opened.Read(ctx, 0, func(entry *timeline.Entry) error {
+		all++
+		m.Timeline = append(m.Timeline, entry)
+		if len(m.Timeline) >= 2*maxEntries {
+			m.Timeline = slices.Clone(m.Timeline[len(m.Timeline)-maxEntries:])
+		}
+		return nil
+	})
+	m.Timeline = m.Timeline[max(0, len(m.Timeline)-maxEntries):]
+	if all > len(m.Timeline) {
+		first := m.Timeline[0].Time
+		m.Absent = append(m.Absent, Absent{Part: "Timeline", Why: fmt.Sprintf("%d entries before %s are not in the page", all-len(m.Timeline), show.Time(first)), Next: m.options.Command("timeline --until " + first.UTC().Format(time.RFC3339))})
+	}
+	m.Remarks = append(m.Remarks, result.Remarks...)
+	m.failed = m.failed || result.Lost
+	return err
+}

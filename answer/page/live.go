@@ -1,0 +1,116 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ovs-offline/answer/drift"
+	"ovs-offline/answer/reach"
+	"ovs-offline/answer/trace"
+	"ovs-offline/answer/trace/answer"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/set"
+)
+
+// drift compares the flows of each node with what OVN computes.
+func (m *maker) drift(ctx context.Context) error {
+	m.options.Progress("comparing flows with what OVN computes")
+	outcomes := set.Each(ctx, m.set, func(ctx context.Context, n *set.Node, wd *workdir.Dir) (*drift.Report, error) {
+		return drift.Check(ctx, wd, drift.Options{Runtime: m.options.Programs.Runtime, Version: m.options.Programs.Version,
+			Progress: func(text string) { m.options.Progress("%s: %s", n.Name, text) }})
+	})
+	for i, outcome := range outcomes {
+		if outcome.Err == nil {
+			m.Nodes[i].Drift, m.Nodes[i].Drifted = bounded(outcome.Value), outcome.Value.Summary()
+		}
+	}
+	return errors.Join(set.Failures(m.set, outcomes)...)
+}
+
+// maxDifferences bounds the entries of a difference, of which a page shows the first.
+const maxDifferences = 100
+
+// bounded returns a report whose differences have their first entries only. They say how many they are.
+func bounded(r *drift.Report) *drift.Report {
+	for _, list := range [][]drift.Difference{r.Missing, r.Extra, r.Altered, r.Either, r.Changing} {
+		for i := range list {
+			list[i].Entries = list[i].Entries[:min(maxDifferences, len(list[i].Entries))]
+		}
+	}
+	return r
+}
+
+// ask asks the running replicas: who reaches whom, and the questions of the user.
+func (m *maker) ask(ctx context.Context) error {
+	session, err := trace.OpenSet(ctx, m.set, trace.Options{})
+	if err != nil {
+		m.notRunning(err)
+		return nil
+	}
+	defer session.Close()
+	m.Remarks = append(m.Remarks, session.Doubts()...)
+	m.Remarks = append(m.Remarks, session.Remarks()...)
+	if err := m.traces(ctx, session); err != nil {
+		return err
+	}
+	return m.matrix(ctx, session)
+}
+
+// notRunning notes that no replica can be asked.
+func (m *maker) notRunning(err error) {
+	next := m.options.Command("start")
+	m.Absent = append(m.Absent, Absent{Part: "Who reaches whom", Why: err.Error(), Next: next})
+	if len(m.options.Checks) > 0 {
+		m.failed = true
+		m.Absent = append(m.Absent, Absent{Part: "Traces", Why: err.Error(), Next: next})
+	}
+}
+
+func (m *maker) traces(ctx context.Context, session *trace.Session) error {
+	for checked := range session.Run(ctx, slices.Values(m.options.Checks)) {
+		shown := Trace{Question: checked.Question(), Expected: string(checked.Expect), Passed: checked.Passed(), Error: checked.Error}
+		if checked.Answer != nil {
+			shown.Verdict, shown.Headline = string(checked.Answer.Verdict), checked.Answer.Headline()
+			shown.Element = fmt.Sprintf("trace-%d", len(m.Traces))
+		}
+		m.failed = m.failed || checked.Answer == nil
+		m.Traces, m.answers = append(m.Traces, shown), append(m.answers, withoutRaw(checked.Answer))
+		m.options.Progress("asked %d of %d questions of the user", len(m.Traces), len(m.options.Checks))
+	}
+	return ctx.Err()
+}
+
+// withoutRaw returns an answer without what ofproto/trace printed, which is the largest part of it.
+func withoutRaw(a *answer.Answer) *answer.Answer {
+	for shown := a; shown != nil; shown = shown.Return {
+		for i := range shown.Path {
+			shown.Path[i].Raw = ""
+		}
+	}
+	return a
+}
+
+// maxQuestions bounds the questions of the matrix: two cores answer some 500 in a second.
+const maxQuestions = 20_000
+
+// matrix asks who reaches whom.
+func (m *maker) matrix(ctx context.Context, session *trace.Session) error {
+	matrix, err := reach.New(ctx, session, reach.Options{Services: true})
+	if err != nil {
+		return err
+	}
+	if matrix.Questions > maxQuestions {
+		m.Absent = append(m.Absent, Absent{Part: "Who reaches whom", Why: fmt.Sprintf("%d questions are too many for this page", matrix.Questions), Next: m.options.Command("reach -o html")})
+		return nil
+	}
+	document := &reach.Document{Matrix: matrix, Cells: []reach.Cell{}}
+	for cell := range matrix.Cells(ctx) {
+		document.Count(cell)
+		document.Cells = append(document.Cells, cell)
+		m.options.Progress("who reaches whom: asked %d of %d questions", document.Answered, matrix.Questions)
+	}
+	m.Matrix = document
+	return ctx.Err()
+}
