@@ -12,6 +12,7 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/image"
@@ -76,6 +77,9 @@ func (o *loadOptions) run(ctx context.Context, wd *workdir.Dir, args []string) e
 		incomplete = incomplete || node.IsIncomplete()
 	}
 	o.printImage(loaded[0].Loaded, name)
+	if loaded[0].Page && name != "-" {
+		fmt.Fprintf(o.Out, "%s also holds a page of the case: tar --zstd -xf %s %s\n", terminal.Escape(name), show.Word(name), bundle.PageName)
+	}
 	return incompleteIf(incomplete)
 }
 

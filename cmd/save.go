@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/bundle"
+	"ovs-offline/internal/fault"
 	"ovs-offline/internal/outfile"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
@@ -21,6 +23,8 @@ type saveOptions struct {
 	*options
 	force     bool
 	withImage bool
+	withPage  bool
+	questions string // the file of --trace
 }
 
 func newSave(shared *options) *cobra.Command {
@@ -32,13 +36,18 @@ func newSave(shared *options) *cobra.Command {
 			"FILE - is standard output.\n\n" +
 			"The folder of several nodes' working directories is saved as a whole, in one file.\n\n" +
 			"With --with-image, it also contains the programs of Open vSwitch and OVN that the running\n" +
-			"replica uses, so that a replica elsewhere is run by the same ones.",
+			"replica uses, so that a replica elsewhere is run by the same ones.\n\n" +
+			"With --with-page, it also contains the page of the case that report -o html writes, as\n" +
+			bundle.PageName + ": a person without ovs-offline unpacks it with tar --zstd -xf FILE " + bundle.PageName + ".",
 		Example: "  ovs-offline save compute1.ovs-offline\n  ovs-offline -w nodes save nodes.ovs-offline\n  ovs-offline save - | ssh host ovs-offline load -",
 		RunE:    o.withNodes(o.run),
 	}
 	o.nodeFlag(command)
 	command.Flags().BoolVar(&o.force, "force", false, forceFileUsage)
 	command.Flags().BoolVar(&o.withImage, "with-image", false, "also save the image, or the tools of this host, that the replica runs with")
+	command.Flags().BoolVar(&o.withPage, "with-page", false, "also save the page of the case, as report -o html writes it")
+	command.Flags().StringVar(&o.questions, "trace", "", "with --with-page: also ask the questions in this `FILE`, as trace --file does; - is standard input")
+	o.runtimeFlag(command)
 	return command
 }
 
@@ -47,23 +56,45 @@ func (o *saveOptions) run(ctx context.Context, selected *set.Set, args []string)
 	if wd, err := workdir.Find(o.workdir); err != nil || !wd.Exists() { // locking would create the workdir
 		return cmp.Or(err, fmt.Errorf("%w: %s does not exist; collect something first", bundle.ErrNothing, o.workdir))
 	}
+	page, incomplete, err := o.casePage(ctx, selected)
+	if err != nil {
+		return err
+	}
 	nodes, unlock, err := selected.Lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	var image *bundle.ImageSource
+	extras := bundle.Extras{Page: page}
 	if o.withImage {
-		if image, err = selected.Image(ctx); err != nil {
+		if extras.Image, err = selected.Image(ctx); err != nil {
 			return err
 		}
 	}
-	return o.write(args[0], image != nil, func(w io.Writer) ([]string, error) {
+	return worst(o.write(args[0], o.withImage, func(w io.Writer) ([]string, error) {
 		if selected.Alone() {
-			return bundle.Save(ctx, nodes[0].Dir, version, image, w)
+			return bundle.Save(ctx, nodes[0].Dir, version, extras, w)
 		}
-		return bundle.SaveSet(ctx, nodes, version, image, w)
-	})
+		return bundle.SaveSet(ctx, nodes, version, extras, w)
+	}), incomplete)
+}
+
+// casePage returns the page of the case, nil without --with-page, and an error for what it lacks because something
+// could not be read.
+func (o *saveOptions) casePage(ctx context.Context, selected *set.Set) (text []byte, incomplete, err error) {
+	if !o.withPage {
+		if o.questions != "" {
+			err = fault.Usagef("--trace goes with --with-page")
+		}
+		return nil, nil, err
+	}
+	made, err := o.makePage(ctx, selected, o.questions)
+	if err != nil {
+		return nil, nil, err
+	}
+	var page bytes.Buffer
+	err = made.Write(&page)
+	return page.Bytes(), incompleteIf(made.Failed()), err
 }
 
 // write writes a bundle to the file of that name, or to standard output for "-".

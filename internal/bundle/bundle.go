@@ -6,6 +6,7 @@ package bundle
 
 import (
 	"errors"
+	"fmt"
 
 	"ovs-offline/internal/workdir"
 )
@@ -13,18 +14,20 @@ import (
 // The versions of the bundle's layout: a tar file, compressed with zstd, that holds
 // bundle.json, manifest.json and then the collected files. FormatWithImage has an image
 // after them. In FormatSet, each node has a manifest and files, below a folder with its
-// name, and an image may follow. Older versions of the program refuse the formats that
-// they don't know.
+// name, and an image may follow. FormatWithPage is any of these with a page before the image. Older
+// versions of the program refuse the formats that they don't know.
 const (
 	Format          = 1
 	FormatWithImage = 2
 	FormatSet       = 3
+	FormatWithPage  = 4
 )
 
-// The names of the first two files, and of the image.
+// The names of the first two files, of the page and of the image.
 const (
 	headName     = "bundle.json"
 	manifestName = "manifest.json"
+	PageName     = "case.html"
 	imageName    = "image.tar"
 )
 
@@ -40,7 +43,32 @@ type Head struct {
 	// ByHand lists the files that the manifest does not list.
 	ByHand []workdir.File `json:"by_hand,omitempty"`
 	Image  *Image         `json:"image,omitempty"`
+	Page   *Page          `json:"page,omitempty"`
 	Nodes  []HeadNode     `json:"nodes,omitempty"` // of a set, in the order of their names
+}
+
+// isSet reports whether the bundle holds the nodes of a set.
+func (h *Head) isSet() bool { return len(h.Nodes) > 0 }
+
+// checkFormat returns an error for a head that holds something else than its format says.
+func (h *Head) checkFormat() error {
+	fits := map[int]bool{
+		Format:          !h.isSet() && h.Image == nil && h.Page == nil,
+		FormatWithImage: !h.isSet() && h.Image != nil && h.Page == nil,
+		FormatSet:       h.isSet() && h.Page == nil,
+		FormatWithPage:  h.Page != nil,
+	}
+	if !fits[h.Format] {
+		return fmt.Errorf("%w: %s of format %d", ErrDamaged, headName, h.Format)
+	}
+	return nil
+}
+
+// Page describes the page of the case in a bundle, which is for people without this program: load reads it
+// and leaves it out.
+type Page struct {
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
 }
 
 // HeadNode describes a node of a set.

@@ -86,7 +86,7 @@ func same(t *testing.T, a, b map[string]string) {
 func save(t *testing.T, wd *workdir.Dir) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if _, err := Save(context.Background(), wd, "test", nil, &b); err != nil {
+	if _, err := Save(context.Background(), wd, "test", Extras{}, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -111,7 +111,7 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	remarks, err := Save(context.Background(), wd, "test", nil, &b)
+	remarks, err := Save(context.Background(), wd, "test", Extras{}, &b)
 	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a regular file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
 		t.Errorf("got %q, %v, want a remark about each of the two dumps", remarks, err)
 	}
@@ -125,7 +125,7 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 }
 
 func TestSaveRefusesEmptyWorkdir(t *testing.T) {
-	if _, err := Save(context.Background(), lock(t), "test", nil, &bytes.Buffer{}); !errors.Is(err, ErrNothing) {
+	if _, err := Save(context.Background(), lock(t), "test", Extras{}, &bytes.Buffer{}); !errors.Is(err, ErrNothing) {
 		t.Error(err)
 	}
 }
@@ -155,7 +155,7 @@ func adding(n int64, err error, got *string) AddImage {
 func TestImageIsHandedOver(t *testing.T) {
 	wd := filled(t)
 	var b bytes.Buffer
-	if _, err := Save(t.Context(), wd, "test", image("the archive"), &b); err != nil {
+	if _, err := Save(t.Context(), wd, "test", Extras{Image: image("the archive")}, &b); err != nil {
 		t.Fatal(err)
 	}
 	var got string
@@ -194,7 +194,7 @@ func TestFailedImageFailsTheSave(t *testing.T) {
 	failed := errors.New("the engine has ended")
 	source := image("")
 	source.Write = func(context.Context, io.Writer) error { return failed }
-	if _, err := Save(t.Context(), filled(t), "test", source, &bytes.Buffer{}); !errors.Is(err, failed) {
+	if _, err := Save(t.Context(), filled(t), "test", Extras{Image: source}, &bytes.Buffer{}); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
@@ -276,7 +276,7 @@ func TestHostileBundles(t *testing.T) {
 		"a link":               {[]entry{head(file("recorded/x", "")), empty, link}, ErrDamaged},
 		"huge":                 {[]entry{head(huge), empty, plain("recorded/x", "x")}, ErrDamaged},
 		"an unknown kind":      {[]entry{head(), plain(manifestName, `{"format":1,"collections":[{"kind":"../x"}]}`)}, ErrDamaged},
-		"a later format":       {[]entry{plain(headName, `{"format":4,"workdir_format":1}`), empty}, ErrVersion},
+		"a later format":       {[]entry{plain(headName, `{"format":5,"workdir_format":1}`), empty}, ErrVersion},
 		"no image announced":   {[]entry{plain(headName, `{"format":2,"workdir_format":1}`), empty}, ErrDamaged},
 		"an image announced":   {[]entry{plain(headName, `{"format":1,"workdir_format":1,"image":{}}`), empty}, ErrDamaged},
 		"no image":             {[]entry{headWithImage("x", 1), empty}, ErrDamaged},

@@ -27,6 +27,7 @@ type Loaded struct {
 	Collections []workdir.Collection
 	Remarks     []string // for the user
 	Image       *Image   // the image in the bundle; nil for none
+	Page        bool     // the bundle also holds a page of the case, which is left out
 	ImageError  error    // why the image was not added
 }
 
@@ -104,7 +105,7 @@ func (l *Reader) Nodes() []string {
 // it is left out. An image that cannot be added does not keep the data from being loaded.
 // The error wraps ErrSet for a bundle of a set.
 func (l *Reader) Load(wd *workdir.Dir, add AddImage) (Loaded, error) {
-	if l.head.Format == FormatSet {
+	if l.head.isSet() {
 		return Loaded{}, fmt.Errorf("%w: %s", ErrSet, strings.Join(l.Nodes(), ", "))
 	}
 	loaded, err := l.load(nil, []Workdir{{Dir: wd}}, add)
@@ -165,7 +166,7 @@ func (l *Reader) install(folder *workdir.Dir, parts []*loadedPart) ([]Loaded, er
 			part.manifest.Collections[i].LoadedImage = l.imageID
 		}
 		staged = append(staged, workdir.Staged{Staging: part.stage, Collections: part.manifest.Collections})
-		loaded := Loaded{Collections: part.manifest.Collections, Image: l.head.Image, ImageError: l.imageErr}
+		loaded := Loaded{Collections: part.manifest.Collections, Image: l.head.Image, Page: l.head.Page != nil, ImageError: l.imageErr}
 		if n := len(part.byHand); n > 0 {
 			loaded.Remarks = append(loaded.Remarks, fmt.Sprintf("%d of the files were added by hand", n))
 		}
@@ -187,17 +188,16 @@ func (l *Reader) readHead(meter *archive.Meter) error {
 	if err := l.readJSON(headName, &l.head); err != nil {
 		return err
 	}
-	if l.head.Format < Format || l.head.Format > FormatSet || l.head.Workdir != workdir.FormatVersion {
+	if l.head.Format < Format || l.head.Format > FormatWithPage || l.head.Workdir != workdir.FormatVersion {
 		return fmt.Errorf("%w: ovs-offline %.40q wrote bundle format %d (workdir format %d); this one reads %d to %d (%d): load it with that version",
-			ErrVersion, l.head.Program, l.head.Format, l.head.Workdir, Format, FormatSet, workdir.FormatVersion)
+			ErrVersion, l.head.Program, l.head.Format, l.head.Workdir, Format, FormatWithPage, workdir.FormatVersion)
 	}
 	l.invalid = ErrDamaged
-	isSet := l.head.Format == FormatSet
-	if !isSet && (l.head.Format == FormatWithImage) != (l.head.Image != nil) || isSet != (len(l.head.Nodes) > 0) {
-		return fmt.Errorf("%w: %s of format %d", ErrDamaged, headName, l.head.Format)
+	if err := l.head.checkFormat(); err != nil {
+		return err
 	}
 	l.parts = []*loadedPart{{byHand: l.head.ByHand, kept: meter}}
-	if isSet {
+	if l.head.isSet() {
 		if err := l.addNodes(); err != nil {
 			return err
 		}
@@ -258,7 +258,7 @@ func (l *Reader) noteFiles(part *loadedPart, files []workdir.File) error {
 			return fmt.Errorf("%w: it lists %.200q, which is not the path of collected data: nothing is installed", ErrDamaged, file.Path)
 		}
 		key := blob{file.Size, file.SHA256}
-		if _, known := l.sources[key]; known && l.head.Format == FormatSet {
+		if _, known := l.sources[key]; known && l.head.isSet() {
 			part.copies = append(part.copies, file)
 			continue
 		}
@@ -287,10 +287,10 @@ func (l *Reader) readJSON(name string, value any) error {
 	return nil
 }
 
-// stageFiles stages all announced files, and compares each with its announcement. It
-// adds the image, which is the last one.
+// stageFiles stages all announced files, and compares each with its announcement. It reads the page, and
+// adds the image, which are the last ones.
 func (l *Reader) stageFiles() error {
-	image := l.head.Image
+	page, image := l.head.Page, l.head.Image
 	for {
 		header, err := l.tar.Next()
 		if err == io.EOF {
@@ -298,6 +298,13 @@ func (l *Reader) stageFiles() error {
 		}
 		if err != nil {
 			return l.explain(err)
+		}
+		if page != nil && header.Name == PageName && len(l.expected) == 0 {
+			if err := l.readExtra(header, page.Size, page.SHA256, nil); err != nil {
+				return err
+			}
+			page = nil
+			continue
 		}
 		if image != nil && header.Name == imageName && len(l.expected) == 0 {
 			if err := l.readImage(header); err != nil {
@@ -317,6 +324,9 @@ func (l *Reader) stageFiles() error {
 	}
 	if image != nil {
 		return fmt.Errorf("%w: %s is missing, or is not the last file", ErrDamaged, imageName)
+	}
+	if page != nil {
+		return fmt.Errorf("%w: %s is missing, or is not behind the other files", ErrDamaged, PageName)
 	}
 	for name := range l.expected {
 		return fmt.Errorf("%w: %d files are missing, %s among them", ErrDamaged, len(l.expected), name)
@@ -390,14 +400,24 @@ func (l *Reader) stageCopy(announced *announced, source string, meter *archive.M
 // readImage compares the image with its announcement and adds it.
 func (l *Reader) readImage(header *tar.Header) error {
 	want := l.head.Image
-	if header.Typeflag != tar.TypeReg || header.Size != want.Size {
-		return fmt.Errorf("%w: %s differs from its entry in %s", ErrDamaged, imageName, headName)
-	}
-	content := &checkedReader{Reader: l.content, sum: sha256.New(), want: want.SHA256}
-	if l.add != nil {
-		if l.imageID, l.imageErr = l.add(l.ctx, *want, content); l.imageErr != nil {
-			l.imageID = ""
+	return l.readExtra(header, want.Size, want.SHA256, func(content io.Reader) {
+		if l.add != nil {
+			if l.imageID, l.imageErr = l.add(l.ctx, *want, content); l.imageErr != nil {
+				l.imageID = ""
+			}
 		}
+	})
+}
+
+// readExtra compares the next file with its announcement in the head. use reads it; nil for a file that is
+// left out.
+func (l *Reader) readExtra(header *tar.Header, size int64, sum string, use func(io.Reader)) error {
+	if header.Typeflag != tar.TypeReg || header.Size != size {
+		return fmt.Errorf("%w: %s differs from its entry in %s", ErrDamaged, header.Name, headName)
+	}
+	content := &checkedReader{Reader: l.content, sum: sha256.New(), name: header.Name, want: sum}
+	if use != nil {
+		use(content)
 	}
 	if _, err := io.Copy(io.Discard, content); err != nil { // also for a part that was not needed
 		return l.explain(err)
@@ -409,6 +429,7 @@ func (l *Reader) readImage(header *tar.Header) error {
 type checkedReader struct {
 	io.Reader
 	sum  hash.Hash
+	name string // of the file
 	want string
 	err  error
 }
@@ -420,12 +441,10 @@ func (r *checkedReader) Read(data []byte) (int, error) {
 	n, err := r.Reader.Read(data)
 	r.sum.Write(data[:n])
 	if r.err = err; err == io.EOF && hex.EncodeToString(r.sum.Sum(nil)) != r.want {
-		r.err = errDigest
+		r.err = fmt.Errorf("%w: the sha256 of %s differs from the one in %s: copy the bundle again", ErrDamaged, r.name, headName)
 	}
 	return n, r.err
 }
-
-var errDigest = fmt.Errorf("%w: the sha256 of %s differs from the one in %s: copy the bundle again", ErrDamaged, imageName, headName)
 
 // explain returns the error for a failed read of the bundle.
 func (l *Reader) explain(err error) error {

@@ -28,25 +28,31 @@ type ImageSource struct {
 	Write func(ctx context.Context, w io.Writer) error
 }
 
-// Save writes the collected data of a workdir to w, with an image unless that is nil; the
+// Extras is what a bundle holds beside data.
+type Extras struct {
+	Image *ImageSource // nil for none
+	Page  []byte       // of the case; nil for none
+}
+
+// Save writes the collected data of a workdir to w; without extras, the
 // same data gives the same bytes. The remarks name files that are left out or changed
 // since they were collected. program is the version of ovs-offline.
-func Save(ctx context.Context, wd *workdir.Dir, program string, image *ImageSource, w io.Writer) (remarks []string, err error) {
+func Save(ctx context.Context, wd *workdir.Dir, program string, extras Extras, w io.Writer) (remarks []string, err error) {
 	p, remarks, err := gather(ctx, wd)
 	if err != nil {
 		return nil, err
 	}
 	head := Head{Format: Format, Workdir: workdir.FormatVersion, Program: program, ByHand: p.byHand}
-	if image != nil {
+	if extras.Image != nil {
 		head.Format = FormatWithImage
 	}
-	more, err := write(ctx, head, []*part{p}, image, w)
+	more, err := write(ctx, head, []*part{p}, extras, w)
 	return append(remarks, more...), err
 }
 
 // SaveSet works like Save for the nodes of a set. A file that several nodes have is in
 // the bundle once.
-func SaveSet(ctx context.Context, nodes []Workdir, program string, image *ImageSource, w io.Writer) (remarks []string, err error) {
+func SaveSet(ctx context.Context, nodes []Workdir, program string, extras Extras, w io.Writer) (remarks []string, err error) {
 	head := Head{Format: FormatSet, Workdir: workdir.FormatVersion, Program: program}
 	var parts []*part
 	for _, node := range slices.SortedFunc(slices.Values(nodes), func(a, b Workdir) int { return cmp.Compare(a.Name, b.Name) }) {
@@ -61,7 +67,7 @@ func SaveSet(ctx context.Context, nodes []Workdir, program string, image *ImageS
 		parts = append(parts, part)
 		head.Nodes = append(head.Nodes, HeadNode{node.Name, part.byHand})
 	}
-	more, err := write(ctx, head, parts, image, w)
+	more, err := write(ctx, head, parts, extras, w)
 	return append(remarks, more...), err
 }
 
@@ -104,10 +110,15 @@ func (p *part) files() []workdir.File {
 	return slices.CompactFunc(files, func(a, b workdir.File) bool { return a.Path == b.Path })
 }
 
-// write writes a bundle with an image, unless that is nil.
-func write(ctx context.Context, head Head, parts []*part, image *ImageSource, w io.Writer) (remarks []string, err error) {
+// write writes a bundle with its extras.
+func write(ctx context.Context, head Head, parts []*part, extras Extras, w io.Writer) (remarks []string, err error) {
+	if extras.Page != nil {
+		sum := sha256.Sum256(extras.Page)
+		head.Format, head.Page = FormatWithPage, &Page{Size: int64(len(extras.Page)), SHA256: hex.EncodeToString(sum[:])}
+	}
+	image := extras.Image
 	if image == nil {
-		return nil, writeBundle(ctx, head, parts, nil, w)
+		return nil, writeBundle(ctx, head, parts, extras.Page, nil, w)
 	}
 	archive, err := spoolImage(ctx, image)
 	if err != nil {
@@ -115,7 +126,7 @@ func write(ctx context.Context, head Head, parts []*part, image *ImageSource, w 
 	}
 	defer archive.Close()
 	head.Image = &image.Image
-	return image.Remarks, writeBundle(ctx, head, parts, archive, w)
+	return image.Remarks, writeBundle(ctx, head, parts, extras.Page, archive, w)
 }
 
 // spoolImage writes an image into a temporary file without a name, at its beginning: tar
@@ -142,8 +153,8 @@ func spoolImage(ctx context.Context, image *ImageSource) (*os.File, error) {
 	return file, nil
 }
 
-// writeBundle writes the bundle. image is nil for a bundle without one.
-func writeBundle(ctx context.Context, head Head, parts []*part, image io.Reader, w io.Writer) error {
+// writeBundle writes the bundle. page and image are nil for a bundle without them.
+func writeBundle(ctx context.Context, head Head, parts []*part, page []byte, image io.Reader, w io.Writer) error {
 	zip, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(8<<20))
 	if err != nil {
 		return err
@@ -158,10 +169,13 @@ func writeBundle(ctx context.Context, head Head, parts []*part, image io.Reader,
 	written := blobs{}
 	for _, part := range parts {
 		for _, file := range part.files() {
-			if err == nil && (head.Format != FormatSet || written.add(file)) {
+			if err == nil && (!head.isSet() || written.add(file)) {
 				err = out.file(part.prefix+file.Path, part.wd.Join(file.Path))
 			}
 		}
+	}
+	if err == nil && page != nil {
+		err = out.entry(PageName, head.Page.Size, bytes.NewReader(page))
 	}
 	if err == nil && image != nil {
 		err = out.entry(imageName, head.Image.Size, image)

@@ -1,17 +1,13 @@
 package bundle
 
 import (
-	"archive/tar"
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/klauspost/compress/zstd"
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/workdir"
@@ -30,7 +26,7 @@ func pair(t *testing.T) []Workdir {
 func saveSet(t *testing.T, nodes []Workdir) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if _, err := SaveSet(t.Context(), nodes, "test", nil, &b); err != nil {
+	if _, err := SaveSet(t.Context(), nodes, "test", Extras{}, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -75,21 +71,9 @@ func TestSetRoundTrip(t *testing.T) {
 func TestEqualFilesOfASetAreSavedOnce(t *testing.T) {
 	nodes := pair(t)
 	whole := saveSet(t, nodes)
-	zip, err := zstd.NewReader(bytes.NewReader(whole))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer zip.Close()
 	var names []string
-	for r := tar.NewReader(zip); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, h.Name)
+	for _, e := range unpack(t, whole) {
+		names = append(names, e.header.Name)
 	}
 	want := "bundle.json a/manifest.json b/manifest.json a/restore_flows/br-ex.flows.dump a/restore_flows/br-int.flows.dump b/restore_flows/br-ex.flows.dump"
 	expect.Equal(t, strings.Join(names, " "), want)

@@ -92,7 +92,7 @@ func (h *Host) load(ctx context.Context, nodes []Workdir, version string, notify
 	reader, writer := io.Pipe()
 	saved := make(chan error, 1)
 	go func() {
-		remarks, err := bundle.SaveSet(ctx, packed, version, nil, writer)
+		remarks, err := bundle.SaveSet(ctx, packed, version, bundle.Extras{}, writer)
 		for _, text := range remarks {
 			notify("", "warning: "+text)
 		}
