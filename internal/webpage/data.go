@@ -46,7 +46,7 @@ func visible(text []byte) []byte {
 			continue
 		}
 		if text[0] == '\\' {
-			out, text = append(out, text[:2]...), text[2:]
+			out, text = appendShort(out, text[1]), text[2:]
 			continue
 		}
 		char, size := utf8.DecodeRune(text)
@@ -58,6 +58,15 @@ func visible(text []byte) []byte {
 		text = text[size:]
 	}
 	return out
+}
+
+// appendShort adds a character that JSON writes as a letter behind a backslash (RFC 8259, 7).
+func appendShort(out []byte, letter byte) []byte {
+	unseen := map[byte]rune{'b': '\b', 'f': '\f', 'r': '\r'}
+	if code, ok := unseen[letter]; ok {
+		return fmt.Appendf(out, `\\x%02x`, code)
+	}
+	return append(out, '\\', letter)
 }
 
 // escaped returns the character that JSON begins with, if that is written as its number.
