@@ -57,7 +57,7 @@ use_lab() {
 }
 
 # How many times longer than usual to wait before giving up.
-LAB_PATIENCE=1
+LAB_PATIENCE=${LAB_PATIENCE:-1}
 
 # wait_for WHAT SECONDS COMMAND...: polls until COMMAND succeeds.
 wait_for() {

@@ -7,8 +7,15 @@
 # enters the namespace, as other ports record what is sent to them, and what leaves it
 # (options:rxq_pcap).
 
-# build_relay: builds the program. Only sets with namespaces need Go.
-build_relay() { (cd "$HERE/../.." && go build -o "$SET/relay" ./test/oracle/sets/relay); }
+# prepare_namespaces: builds the program, unless LAB_RELAY names one. Only sets with namespaces
+# need Go.
+prepare_namespaces() {
+    if [[ -n ${LAB_RELAY-} ]]; then
+        cp "$LAB_RELAY" "$SET/relay"
+    else
+        (cd "$HERE/../.." && go build -o "$SET/relay" ./test/oracle/sets/relay)
+    fi
+}
 
 # start_namespace NAME [--listen=PORT] DEVICE...: makes a namespace with devices.
 start_namespace() {

@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # What ovnkube writes itself: the flows of the bridge to the outside. Topologies use it.
 
-# breth0_flows UPLINK PATCH HOST: prints the flows of a node with the address HOST, the MAC
-# $UPLINK_MAC and pods in $POD_SUBNET. The host and the gateway router share one
+# breth0_flows UPLINK PATCH HOST [NETWORK]: prints the flows of a node with the address HOST, the
+# MAC $UPLINK_MAC and pods in $POD_SUBNET. The host and the gateway router share one
 # address; the marks of conntrack zone 64000 give the owner of a connection (1:
-# the router, 2: the host), 64001 to 64003 carry host to service traffic.
+# the router, 2: the host), 64001 to 64003 carry host to service traffic. NETWORK is the patch
+# port of a user-defined network (network_flows).
 breth0_flows() {
-    local up=$1 ovn=$2 host=$3 mac=$UPLINK_MAC c=cookie=0xdeff105 svc=10.96.0.0/16
+    local up=$1 ovn=$2 host=$3 all=output:$2,${4:+output:$4,} mac=$UPLINK_MAC c=cookie=0xdeff105 svc=10.96.0.0/16
     cat <<EOF
 $c,table=0,priority=500,ip,in_port=LOCAL,nw_dst=169.254.169.1,actions=ct(table=5,zone=64002,nat)
 $c,table=0,priority=500,ip,in_port=LOCAL,nw_dst=$svc,actions=ct(commit,table=2,zone=64001,nat(src=169.254.169.2))
@@ -37,8 +38,8 @@ $c,table=0,priority=50,ipv6,in_port=$up,dl_dst=$mac,actions=ct(zone=64000,nat,ta
 $c,table=0,priority=14,icmp6,in_port=$up,icmp_type=134,actions=FLOOD
 $c,table=0,priority=14,icmp6,in_port=$up,icmp_type=136,actions=FLOOD
 $c,table=0,priority=10,in_port=$ovn,dl_src=$mac,actions=NORMAL
-$c,table=0,priority=10,in_port=$up,dl_dst=$mac,actions=output:$ovn,LOCAL
-$c,table=0,priority=10,arp,in_port=$up,arp_op=2,actions=output:$ovn,LOCAL
+$c,table=0,priority=10,in_port=$up,dl_dst=$mac,actions=${all}LOCAL
+$c,table=0,priority=10,arp,in_port=$up,arp_op=2,actions=${all}LOCAL
 $c,table=0,priority=9,in_port=$ovn,actions=drop
 $c,table=0,priority=0,actions=NORMAL
 $c,table=1,priority=100,ip,ct_state=+trk+est,ct_mark=0x1,actions=output:$ovn
@@ -60,4 +61,33 @@ $c,table=5,priority=100,ip,actions=ct(commit,table=2,zone=64001,nat)
 $c,table=11,priority=100,reg0=0x1,actions=LOCAL
 $c,table=11,priority=1,actions=output:$ovn
 EOF
+}
+
+# network_flows UPLINK PATCH HOST NETWORK: prints the further flows of a node with a primary
+# user-defined network, with its masquerade addresses and marks and a node port, 31002. Services that
+# the network may use of the default network go there.
+network_flows() {
+    local up=$1 ovn=$2 host=$3 udn=$4 mac=$UPLINK_MAC c=cookie=0xdeff105 svc=10.96.0.0/16 masquerade=$MASQUERADE.0/24 ip
+    cat <<EOF
+$c,table=0,priority=550,ip,in_port=LOCAL,nw_src=$masquerade,nw_dst=$svc,actions=ct(commit,table=2,zone=64001)
+$c,table=0,priority=500,ip,in_port=$ovn,nw_src=$svc,nw_dst=$masquerade,actions=ct(table=3,zone=64001,nat)
+$c,table=0,priority=500,ip,in_port=$udn,nw_src=$svc,nw_dst=$masquerade,actions=ct(table=3,zone=64001,nat)
+$c,table=0,priority=500,ip,in_port=$udn,nw_src=$host,nw_dst=$MASQUERADE.2,actions=ct(commit,table=4,zone=64001,nat(dst=$host))
+$c,table=0,priority=115,ip,in_port=$ovn,nw_dst=$svc,actions=drop
+$c,table=0,priority=115,ip,in_port=$udn,nw_dst=$svc,actions=drop
+cookie=0x5b1e70,table=0,priority=110,tcp,in_port=$up,tp_dst=31002,actions=output:$udn
+cookie=0x5b1e70,table=0,priority=110,tcp,in_port=$udn,tp_src=31002,actions=output:$up
+$c,table=0,priority=105,pkt_mark=0x3f0,ip,in_port=$udn,dl_src=$mac,actions=ct(commit,zone=64000,nat(src=$host),exec(set_field:$NETWORK_CT_MARK->ct_mark)),output:$up
+$c,table=0,priority=103,ip,in_port=$udn,nw_src=10.100.0.0/16,actions=drop
+$c,table=0,priority=100,ip,in_port=$udn,dl_src=$mac,nw_src=$NETWORK_GATEWAY,actions=ct(commit,zone=64000,nat(src=$host),exec(set_field:$NETWORK_CT_MARK->ct_mark)),output:$up
+$c,table=0,priority=10,in_port=$udn,dl_src=$mac,actions=NORMAL
+$c,table=0,priority=9,in_port=$udn,actions=drop
+$c,table=1,priority=100,ip,ct_state=+trk+est,ct_mark=$NETWORK_CT_MARK,actions=output:$udn
+$c,table=1,priority=100,ip,ct_state=+trk+rel,ct_mark=$NETWORK_CT_MARK,actions=output:$udn
+$c,table=2,priority=250,ip,pkt_mark=$NETWORK_MARK,actions=set_field:$mac->eth_dst,output:$udn
+$c,table=2,priority=200,ip,nw_src=$NETWORK_HOST,actions=drop
+EOF
+    for ip in $DNS_IP $API_IP; do
+        printf '%s,table=2,priority=300,ip,nw_dst=%s,actions=set_field:%s->eth_dst,output:%s\n' "$c" "$ip" "$mac" "$ovn"
+    done
 }

@@ -213,7 +213,7 @@ start_networks() { :; }
 stop_networks() { :; }
 
 raise_set() {
-    [[ $SET_NAMESPACES == no ]] || build_relay
+    [[ $SET_NAMESPACES == no ]] || prepare_namespaces
     start_networks
     start_fabric
     [[ $SET_CENTRAL != one ]] || (start_set_central)

@@ -24,7 +24,7 @@ func main() {
 	root := flag.String("root", "", "the root file system of another release")
 	kernel := flag.Bool("kernel", false, "on the kernel's datapath, in a guest of scripts/kernel/guest")
 	flag.Usage = func() {
-		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT | --kernel] all|%s DIR\n", strings.Join(slices.Concat(sets.Names(), sets.NamespaceNames(), sets.OwnNames(), sets.KernelNames()), "|"))
+		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT | --kernel] all|%s DIR\n", strings.Join(slices.Concat(sets.Names(), sets.NamespaceNames(), sets.OwnNames(), sets.VRFNames(), sets.KernelNames()), "|"))
 		flag.PrintDefaults()
 	}
 	flag.Parse()

@@ -16,23 +16,30 @@ SET_NAMESPACES=yes
 
 MANAGEMENT=ovn-k8s-mp0
 SECOND_IP=10.10.0
+# The network of ovnkube's masquerade addresses on the node.
+MASQUERADE_LENGTH=29
 KUBELET=10250
 
-# renew FUNCTION: keeps what a function of kubernetes-ic does under the name cluster_FUNCTION.
-renew() { eval "cluster_$(declare -f "$1")"; }
-renew set_fabric
-renew node_switch
-renew node_finish
-renew nb_egress
+# renew PREFIX FUNCTION: keeps what a function of the set below does under the name PREFIX_FUNCTION.
+renew() { eval "$1_$(declare -f "$2")"; }
+renew cluster set_fabric
+renew cluster node_switch
+renew cluster nb_egress
 
 set_fabric() {
     cluster_set_fabric
     fabric_outside second ext1
 }
 
+# host_devices: prints the devices of the node's kernel.
+host_devices() {
+    printf '%s\n' $MANAGEMENT breth0
+    [[ $NUMBER != 3 ]] || printf 'eth1\n'
+}
+
 node_switch() {
-    local -a devices=("$MANAGEMENT" breth0)
-    [[ $NUMBER != 3 ]] || devices+=(eth1)
+    local -a devices
+    mapfile -t devices < <(host_devices)
     start_namespace $OWN --listen=$KUBELET "${devices[@]}"
     cluster_node_switch
     into_namespace $MANAGEMENT
@@ -68,7 +75,7 @@ link set $MANAGEMENT address $(pod_mac "$n" 2) mtu 1400 up
 link set breth0 address $UPLINK_MAC mtu 1500 up
 address add 10.244.$n.2/24 brd + dev $MANAGEMENT
 address add $(node_ip "$n")/24 brd + dev breth0
-address add 169.254.169.2/29 brd + dev breth0
+address add 169.254.169.2/$MASQUERADE_LENGTH brd + dev breth0
 route add default via 172.18.0.1 dev breth0
 route add 10.244.0.0/16 via 10.244.$n.1 dev $MANAGEMENT
 route add 10.96.0.0/16 via 169.254.169.4 dev breth0 src 169.254.169.2 mtu 1400

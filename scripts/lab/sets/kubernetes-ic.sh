@@ -125,7 +125,7 @@ zone_logical() {
 
 # join_router ROUTER PORT MAC SWITCH ADDRESSES...: a router port and its side of the switch.
 join_router() {
-    local other=${2/#rto/}
+    local other=${2/rto/}
     other=${other%%-*}tor-${2#*-}
     NB+=(-- lrp-add "$1" "$2" "$3" "${@:5}"
         -- lsp-add "$4" "$other" -- lsp-set-type "$other" router -- lsp-set-addresses "$other" router
@@ -200,11 +200,12 @@ nb_pods() {
     done
 }
 
-# service NAMESPACE/NAME PROTOCOL VIP BACKENDS: a service of the cluster. Each VIP is in
-# the group of all switches and gateway routers.
+# service NAMESPACE/NAME PROTOCOL VIP BACKENDS: a service of the network whose names begin with
+# $PREFIX. Each VIP is in the group of all switches and gateway routers.
+PREFIX=
 service() {
     local id=svc$((++SERVICES)) protocol=${2^^}
-    NB+=(-- --id=@$id create Load_Balancer name="\"Service_$1_${protocol}_cluster\"" protocol="$2"
+    NB+=(-- --id=@$id create Load_Balancer name="\"${PREFIX}Service_$1_${protocol}_cluster\"" protocol="$2"
         vips="\"$3\"=\"$4\"" options:reject=true options:event=false options:skip_snat=false
         options:hairpin_snat_ip='"169.254.169.5 fd69::5"'
         external_ids="{\"k8s.ovn.org/kind\"=\"Service\",\"k8s.ovn.org/owner\"=\"$1\"}")

@@ -50,6 +50,14 @@ func ownPlans() map[string]func(*plan) {
 	return map[string]func(*plan){"kubernetes-host": kubernetesHost, "neutron-hybrid": hybrid}
 }
 
+// VRFNames returns the names of the sets that need VRFs of the kernel, besides what the sets of OwnNames need.
+// MissingForVRFs says whether they can run.
+func VRFNames() []string { return slices.Sorted(maps.Keys(vrfPlans())) }
+
+func vrfPlans() map[string]func(*plan) {
+	return map[string]func(*plan){"kubernetes-udn": kubernetesUDN}
+}
+
 func namespacePlans() map[string]func(*plan) {
 	return map[string]func(*plan){"neutron-routers": routers}
 }
@@ -70,9 +78,12 @@ func Run(ctx context.Context, o Options, dir string) (*Set, error) {
 		if build, known = namespacePlans()[o.Name]; !known {
 			build, known = ownPlans()[o.Name]
 		}
+		if !known {
+			build, known = vrfPlans()[o.Name]
+		}
 	}
 	if !known {
-		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(slices.Concat(Names(), NamespaceNames(), OwnNames(), KernelNames()), ", "))
+		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(slices.Concat(Names(), NamespaceNames(), OwnNames(), VRFNames(), KernelNames()), ", "))
 	}
 	p := &plan{}
 	build(p)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -82,6 +83,9 @@ const (
 	// kernelPatience is the same in a kernel that an emulated processor runs.
 	kernelPatience = 2 * time.Minute
 )
+
+// patienceVariable is how many times longer than usual the lab waits.
+const patienceVariable = "LAB_PATIENCE"
 
 func newWire(dir string, ports []Port, nodes []string) *wire {
 	w := &wire{dir: dir, ports: ports, nodes: append(slices.Clone(nodes), fabric), sent: []*step{nil}}
@@ -282,9 +286,17 @@ func (w *wire) patience() time.Duration {
 	case w.ofKernel:
 		return kernelPatience
 	case len(w.relays) > 0:
-		return namespacePatience
+		return namespacePatience * longer()
 	}
-	return patience
+	return patience * longer()
+}
+
+func longer() time.Duration {
+	n, err := strconv.Atoi(os.Getenv(patienceVariable))
+	if err != nil {
+		return 1
+	}
+	return time.Duration(n)
 }
 
 // turn waits for a turn of the main loop of each daemon that can move a packet on, and
