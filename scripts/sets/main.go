@@ -51,6 +51,11 @@ func runAll(ctx context.Context, o sets.Options, dir string) error {
 		fmt.Println("without the sets with network namespaces:", missing)
 	default:
 		names = slices.Concat(names, sets.NamespaceNames(), sets.OwnNames())
+		if missing := sets.MissingForVRFs(); missing != "" {
+			fmt.Println("without the sets with VRFs:", missing)
+		} else {
+			names = append(names, sets.VRFNames()...)
+		}
 	}
 	for _, name := range names {
 		o.Name = name

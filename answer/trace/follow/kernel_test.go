@@ -13,7 +13,7 @@ import (
 // kernel's datapath, where the tracer says that it comes out, and with which headers, with
 // what the kernel did.
 func TestPredictionsAreWhatTheKernelDid(t *testing.T) {
-	for _, s := range sets.OfKernel(t) {
+	for _, s := range sets.OfKernel(t, sets.KernelNames()) {
 		t.Run(s.Name, func(t *testing.T) {
 			paths, err := s.Workdirs(t.Context(), ovs.Dir(t), sets.Native)
 			if err != nil {

@@ -22,23 +22,39 @@ func TestPredictionsThroughNamespaces(t *testing.T) {
 	for _, name := range slices.Concat(sets.NamespaceNames(), sets.OwnNames()) {
 		t.Run(name, func(t *testing.T) {
 			s := sets.RecordedNamespaces(t, "../../../scripts/lab/lab", name)
-			dir := ovs.Dir(t)
-			paths, err := s.Workdirs(t.Context(), dir, sets.Native)
-			if err != nil {
-				t.Fatal(err)
-			}
-			hosts := openAll(t, s, "", paths)
-			for _, h := range hosts {
-				h.Conntrack.Userspace = true
-			}
-			options := follow.Options{Neighbour: neighboursIn(t, dir)}
 			all += len(s.Packets)
-			undetermined += comparePredictions(t, s, hosts, options)
+			undetermined += compareThroughNamespaces(t, s)
 		})
 	}
 	if undetermined*33 > all {
 		t.Errorf("%d of %d packets are undetermined: at most 3 %% may be", undetermined, all)
 	}
+}
+
+// TestPredictionsThroughVRFsAreWhatTheKernelDid does the same with the recorded sets whose nodes have VRFs, whether
+// this machine's kernel has some or not.
+func TestPredictionsThroughVRFsAreWhatTheKernelDid(t *testing.T) {
+	for _, s := range sets.OfKernel(t, sets.VRFNames()) {
+		t.Run(s.Name, func(t *testing.T) {
+			if undetermined := compareThroughNamespaces(t, s); undetermined*33 > len(s.Packets) {
+				t.Errorf("%d of %d packets are undetermined: at most 3 %% may be", undetermined, len(s.Packets))
+			}
+		})
+	}
+}
+
+// compareThroughNamespaces compares the predictions for a recorded set, and returns how many are undetermined.
+func compareThroughNamespaces(t *testing.T, s *sets.Set) int {
+	dir := ovs.Dir(t)
+	paths, err := s.Workdirs(t.Context(), dir, sets.Native)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := openAll(t, s, "", paths)
+	for _, h := range hosts {
+		h.Conntrack.Userspace = true
+	}
+	return comparePredictions(t, s, hosts, follow.Options{Neighbour: neighboursIn(t, dir)})
 }
 
 // neighboursIn returns which ports of the nodes in a folder answer for an address.

@@ -90,7 +90,7 @@ node_finish() {
 host_network() {
     local n=$NUMBER table
     host_host_network
-    table=$((1000 + $(in_namespace $OWN cat /sys/class/net/$NETWORK_MANAGEMENT/ifindex)))
+    table=$((1000 + $(in_namespace $OWN ip -o link show $NETWORK_MANAGEMENT | cut -d : -f 1)))
     in_namespace $OWN sysctl -qw net.ipv4.conf.$NETWORK_MANAGEMENT.rp_filter=2
     in_namespace $OWN ip -batch - <<EOT
 link set $NETWORK_MANAGEMENT address $(network_mac "$n" 2) mtu 1400

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gopacket/gopacket"
@@ -155,10 +156,25 @@ func MissingForNamespaces() string {
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
 		return fmt.Sprintf("no taps: %v", err)
 	}
-	for _, program := range []string{"ip", "iptables-restore", "nft", "conntrack", "ipset", "sysctl", "nsenter", "setsid", "go"} {
+	programs := []string{"ip", "iptables-restore", "nft", "conntrack", "ipset", "sysctl", "nsenter", "setsid"}
+	if os.Getenv("LAB_RELAY") == "" { // which names the built relay
+		programs = append(programs, "go")
+	}
+	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Sprintf("no program: %v", err)
 		}
+	}
+	return ""
+}
+
+// MissingForVRFs returns why a set of VRFNames cannot run here, "" if it can.
+func MissingForVRFs() string {
+	if missing := MissingForNamespaces(); missing != "" {
+		return missing
+	}
+	if out, err := exec.Command("unshare", "--net", "ip", "link", "add", "name", "vrf1", "type", "vrf", "table", "1").CombinedOutput(); err != nil {
+		return fmt.Sprintf("the kernel has no VRFs: %s (%v)", strings.TrimSpace(string(out)), err)
 	}
 	return ""
 }

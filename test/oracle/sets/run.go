@@ -80,6 +80,9 @@ func Run(ctx context.Context, o Options, dir string) (*Set, error) {
 		}
 		if !known {
 			build, known = vrfPlans()[o.Name]
+			if missing := MissingForVRFs(); known && missing != "" {
+				return nil, errors.New(missing)
+			}
 		}
 	}
 	if !known {
@@ -338,15 +341,15 @@ const RecordedVariable = "OVS_OFFLINE_SETS"
 // "make test-kernel" records them.
 const KernelVariable = "OVS_OFFLINE_KERNEL_SETS"
 
-// OfKernel returns the recorded sets of the kernel's datapath.
-func OfKernel(t testing.TB) []*Set {
+// OfKernel returns recorded sets of a kernel that make test-kernel boots.
+func OfKernel(t testing.TB, names []string) []*Set {
 	t.Helper()
 	folder := os.Getenv(KernelVariable)
 	if folder == "" {
 		t.Skipf("%s names no folder with sets of the kernel's datapath: make test-kernel records them", KernelVariable)
 	}
 	var list []*Set
-	for _, name := range KernelNames() {
+	for _, name := range names {
 		s, err := Load(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)

@@ -48,6 +48,7 @@ func kubernetesUDN(p *plan) {
 		p.tell(fmt.Sprintf("the router outside asks for worker%d", n), u.out.arp(u.node[n].ip), "ext0")
 	}
 	p.tell("the router outside announces itself", u.out.arp(u.out.ip)).knowing(u.out.mac)
+	u.meet(p)
 	u.connections(p)
 	u.toNodes(p)
 	u.throughVRF(p)
@@ -55,6 +56,16 @@ func kubernetesUDN(p *plan) {
 	u.outside(p)
 	u.isolated(p)
 	u.lost(p)
+}
+
+// meet makes gateway routers ask for the MAC addresses that later packets need: a packet that waits for one is no longer
+// known to conntrack as what it was.
+func (u userNetwork) meet(p *plan) {
+	for n := 1; n <= 3; n++ {
+		p.tell(fmt.Sprintf("the gateway router of worker%d asks for the cluster's router", n), to(u.out.tcp(u.node[n].ip, 31000), u.node[n].mac), "ns3/open-0")
+	}
+	p.tell("the gateway router of worker1 asks for worker3", u.web0.tcp(networkAPI, 443), "ns1/web-0")
+	p.tell("the network's gateway router of worker1 asks for worker2", u.b1.ping(u.node[2].ip), "blue/b1")
 }
 
 func (u userNetwork) connections(p *plan) {
