@@ -110,10 +110,17 @@ func (h *Host) internalDevice(port *Port) (device Device, ok bool) {
 	return device, ok
 }
 
+// vrf is the kind of a VRF, whose ports take frames as other devices do.
+const vrf = "vrf"
+
 // master returns the bridge of Linux that a device is a port of, "" for none.
 func (h *Host) master(device Device) string {
 	for _, namespace := range h.namespaces.recorded {
-		if link, ok := namespace.Link(device.Name); ok && namespace.Name == device.Namespace {
+		link, ok := namespace.Link(device.Name)
+		if !ok || namespace.Name != device.Namespace {
+			continue
+		}
+		if master, ok := namespace.Link(link.Master); !ok || master.Kind != vrf {
 			return link.Master
 		}
 	}

@@ -3,6 +3,7 @@
 package keeper_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +53,7 @@ func TestBridgeForwardsBetweenItsPorts(t *testing.T) {
 }
 
 // TestVRFLeadsToItsTable restores a node with a VRF, where the kernel has none too: packets of its devices use its
-// table.
+// table, answers of the node leave by them, and nothing else knows the addresses of the VRF.
 func TestVRFLeadsToItsTable(t *testing.T) {
 	need(t, "ip")
 	wd := newWorkdir(t)
@@ -85,5 +86,21 @@ func TestVRFLeadsToItsTable(t *testing.T) {
 	}
 	if len(got.Out) != 1 || got.Out[0].Device != "br-ex" {
 		t.Errorf("out came %.600v\n%s%s", got, inside(t, wd, "udn", "ip", "-d", "link"), inside(t, wd, "udn", "ip", "rule"))
+	}
+	closed := linux.Frame{Device: "ovn-k8s-mp1", Bytes: udp(t, vmMAC, routerMAC, "10.1.0.6", "10.1.0.1", 1, 53, 64)}
+	got, err = client.Pass(t.Context(), linux.Question{Namespace: "udn", Frame: closed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.Local || len(got.Out) != 1 || got.Out[0].Device != "ovn-k8s-mp1" {
+		t.Errorf("to a closed port of the VRF's address: out came %.600v\n%s", got, inside(t, wd, "udn", "ip", "rule"))
+	}
+	foreign := linux.Frame{Device: "br-ex", Bytes: udp(t, worldMAC, gateMAC, "172.24.4.1", "10.1.0.1", 1, 53, 64)}
+	got, err = client.Pass(t.Context(), linux.Question{Namespace: "udn", Frame: foreign})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Local || slices.ContainsFunc(got.Out, func(f linux.Frame) bool { return f.Device == "ovn-k8s-mp1" }) {
+		t.Errorf("to the VRF's address, by a device outside of it: out came %.600v\n%s", got, inside(t, wd, "udn", "ip", "route", "show", "table", "all"))
 	}
 }

@@ -179,6 +179,7 @@ func (s *space) configureDevices() {
 			s.report.Reject(report.Addresses, assigned.Network.String()+" dev "+link.Name, "there is no such device")
 		}
 	}
+	s.moveToVRFs()
 	for _, d := range s.devices {
 		if d.fd >= 0 && d.recorded.Up && !d.recorded.Carrier {
 			_ = unix.IoctlSetPointerInt(d.fd, unix.TUNSETCARRIER, 0)

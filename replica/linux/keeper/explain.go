@@ -20,7 +20,7 @@ func (s *space) explain(p *linux.Passage, d *device, frame []byte) {
 	if len(p.Out) > 0 || p.Local || isDropped(p) {
 		return
 	}
-	if mac := net.HardwareAddr(frame[:6]); len(p.Steps)+len(p.Reached) == 0 && mac[0]&1 == 0 && d.recorded.Master == "" && mac.String() != d.recorded.MAC {
+	if mac := net.HardwareAddr(frame[:6]); len(p.Steps)+len(p.Reached) == 0 && mac[0]&1 == 0 && !s.isBridged(d) && mac.String() != d.recorded.MAC {
 		p.Remarks = append(p.Remarks, fmt.Sprintf("the frame is for %s, and %s is %s: the kernel takes no notice of it", mac, d.recorded.Name, d.recorded.MAC))
 		return
 	}
@@ -42,6 +42,13 @@ func (s *space) explain(p *linux.Passage, d *device, frame []byte) {
 		p.Unreachable = unreachable(err, destination)
 		p.Remarks = append(p.Remarks, fmt.Sprintf("there is no route for the packet %s: %v", what, err))
 	}
+}
+
+// isBridged reports whether a device takes frames for any MAC address, as the port of a bridge. A port of a VRF does
+// not.
+func (s *space) isBridged(d *device) bool {
+	master := s.device(d.recorded.Master)
+	return d.recorded.Master != "" && (master == nil || !master.isVRF())
 }
 
 // unreachable names what an ICMP error of the kernel calls unreachable after an error of its routing; "" for errors

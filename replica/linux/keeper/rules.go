@@ -49,64 +49,19 @@ func (s *space) addRules() {
 
 func isExisting(err error) bool { return err == unix.EEXIST }
 
-// vrfPriority is that of the rule by which the kernel asks the tables of VRFs.
-const vrfPriority = 1000
-
 // dropRules deletes the rules that a new namespace has, but the one that a VRF needs, which the kernel made with it.
 func (s *space) dropRules(family int) {
 	list, err := s.handle.RuleList(family)
 	if err != nil {
 		return
 	}
-	isVRF := func(d *device) bool { return d.recorded.Kind == "vrf" && d.fd < 0 }
 	for i := range list {
-		if list[i].Priority == vrfPriority && slices.ContainsFunc(s.devices, isVRF) {
+		if list[i].Priority == vrfPriority && slices.ContainsFunc(s.devices, (*device).isRealVRF) {
 			continue
 		}
 		list[i].Family = family
 		_ = s.handle.RuleDel(&list[i])
 	}
-}
-
-// addVRFRules restores the rule by which the kernel asks the tables of VRFs. A kernel that has VRFs adds it with
-// the first of them; without, rules for the devices of each VRF take its place.
-func (s *space) addVRFRules(rule iproute.Rule) {
-	family, real := unix.AF_INET, false
-	if rule.IPv6 {
-		family = unix.AF_INET6
-	}
-	for _, d := range s.devices {
-		if d.recorded.Kind != "vrf" {
-			continue
-		}
-		if d.fd < 0 {
-			real = true
-			continue
-		}
-		table := number(d.recorded.Table)
-		for _, port := range s.devices {
-			if port != d && port.recorded.Master != d.recorded.Name || table == 0 {
-				continue
-			}
-			for _, out := range []bool{false, true} {
-				r := netlink.NewRule()
-				r.Priority, r.Family, r.Table = rule.Priority, family, table
-				if out {
-					r.OifName = port.recorded.Name
-				} else {
-					r.IifName = port.recorded.Name
-				}
-				if err := s.handle.RuleAdd(r); err != nil {
-					s.report.Remark("no rule leads from %s to table %d of its VRF: %v", port.recorded.Name, table, err)
-				}
-			}
-		}
-	}
-	if real {
-		s.report.Restore(report.PolicyRules, 1)
-		return
-	}
-	s.report.Differ(report.PolicyRules, ruleText(rule), "the kernel of this machine has no VRFs: rules for the devices of each lead to its table")
 }
 
 // ruleText returns a rule for the report.
