@@ -131,7 +131,7 @@ type step struct {
 
 // count counts the passes on the way to a step.
 type count struct {
-	onNode int // since the packet came to the node
+	onNode int // recirculations since the packet came to the node
 	all    int // of the packet, or since its TTL last fell between two nodes
 	ttl    int // of the packet as all began
 }
@@ -145,6 +145,9 @@ func (c count) next(branch Branch, packet flow.Packet) count {
 		return c
 	}
 	c.onNode = 0
+	if branch.Kind == Tunneled {
+		c.onNode = 1 // the datapath of userspace takes a packet out of its tunnel by a recirculation
+	}
 	if ttl, err := strconv.Atoi(packet.Get("nw_ttl")); err == nil {
 		if ttl < c.ttl {
 			c.all = 0
@@ -241,17 +244,36 @@ func dropIn(printed *pass.Pass) Branch {
 }
 
 // loopIn returns the end, after a pass, of a packet that its node recirculates again and again.
-// It arrives nowhere: the datapath of userspace drops it after 5 to 8 times (MAX_RECIRC_DEPTH in
-// lib/dpif-netdev.c of Open vSwitch), and the kernel's once it has flows for all passes (the
+// It arrives nowhere: the kernel's datapath drops it once it has flows for all passes (the
 // length of action_fifo in net/openvswitch/actions.c). Before, each pass goes through
 // ovs-vswitchd, and the TTL of a packet that is routed may expire.
 func loopIn(printed *pass.Pass) Branch {
-	why := fmt.Sprintf("the datapath drops the packet: it still recirculates after %d passes on the node, a loop", maxDepth)
+	return givenUp(printed, fmt.Sprintf("it still recirculates after %d passes on the node, a loop", maxDepth))
+}
+
+// givenUp returns the end, after a pass, of a packet that the datapath gives up on.
+func givenUp(printed *pass.Pass, because string) Branch {
+	why := "the datapath drops the packet: " + because
 	branch := Branch{Kind: Dropped, Why: why, Failure: why}
 	if last, ok := printed.Last(); ok {
 		branch.Stage = &last
 	}
 	return branch
+}
+
+// isBeyond adds the end of a packet that the datapath of userspace recirculates more often than its release does, and
+// reports whether the packet goes no further.
+func (s *step) isBeyond(at count, frame frame) bool {
+	least, most, bounded := s.host.Recirculations()
+	switch {
+	case !bounded || at.onNode <= least:
+		return false
+	case at.onNode <= most:
+		s.addUndetermined(fmt.Sprintf("the datapath of userspace drops a packet after %d to %d recirculations, by the release of Open vSwitch, which was not recorded", least, most), frame)
+	default:
+		s.add(givenUp(s.hop.Pass, fmt.Sprintf("that of userspace recirculates one at most %d times on a node", most)), frame)
+	}
+	return true
 }
 
 // addUndetermined adds the end of a packet that may go anywhere, with the cause.
@@ -274,6 +296,8 @@ func (s *step) proceed(ctx context.Context, branch Branch, frame frame, next fun
 	switch {
 	case after.onNode == maxDepth:
 		s.add(loopIn(s.hop.Pass), frame)
+		return nil
+	case branch.Kind == Recirculated && s.isBeyond(after, frame):
 		return nil
 	case after.all >= maxDepth && branch.Kind != Recirculated:
 		s.addUndetermined(fmt.Sprintf("the packet still goes on after %d passes: a loop", maxDepth), frame)

@@ -35,6 +35,7 @@ type Host struct {
 	// Remarks are what was not recorded of the node, or can't be read.
 	Remarks []string
 
+	version    string                   // of Open vSwitch, "" if not recorded
 	ports      map[string]*Port         // by name
 	numbers    map[string]*Port         // by datapath number; of the tunnels that share one, any
 	ifaces     map[string]*Port         // by iface-id

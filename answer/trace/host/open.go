@@ -148,7 +148,7 @@ type selectRows func(table string, columns ...string) ([]ovsdb.Row, error)
 
 // addRows adds what the OVS database has of the node, and of its ports.
 func (r *reader) addRows(rows selectRows) error {
-	root, err := rows("Open_vSwitch", "external_ids")
+	root, err := rows("Open_vSwitch", "external_ids", "ovs_version")
 	if err != nil {
 		return err
 	}
@@ -175,6 +175,7 @@ func (r *reader) addRows(rows selectRows) error {
 	}
 	for _, row := range root {
 		r.addIdentity(row.Map("external_ids"))
+		r.version = row.String("ovs_version")
 	}
 	for _, row := range bridges {
 		ovn.Zones(r.Zones).AddIDs(row.Map("external_ids"))

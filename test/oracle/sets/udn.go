@@ -141,11 +141,11 @@ func (u userNetwork) outside(p *plan) {
 		{"UDP out of the cluster from another node", u.b2.udp(anywhere, 123), "ext0"},
 		{"the address of a pod of the default network, which the network does not know", u.b1.tcp(u.open.ip, 8080), "ext0"},
 		{"a pod of the default network to an address of the network, which it does not know", u.web0.tcp(u.b1.ip, 8080), "ext0"},
+		{"from outside to a pod of the network, which the node does not know outside of the VRF", u.out.tcp(u.b1.ip, 8080), "ext0"},
+		{"from outside to the management port, which the node does not know outside of the VRF", u.out.ping(u.host[1].ip), "ext0"},
 		{"a node port of the network", u.out.tcp(u.node[1].ip, networkPort), "blue/b2"},
 		{"a node port of the network at the pod's node", to(u.out.tcp(u.node[2].ip, networkPort), u.node[2].mac), "blue/b2"},
 	})
-	p.answered("ext0", "ICMP redirect", "from outside to a pod of the network: the node sends it back", u.out.tcp(u.b1.ip, 8080))
-	p.answered("ext0", "ICMP redirect", "from outside to the network's management port: the node sends it back", u.out.ping(u.host[1].ip))
 }
 
 // isolated sends to and from the addresses that pods of the network have in the default network.
