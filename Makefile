@@ -121,7 +121,9 @@ test-kernel:
 	go build -o build/kernel/sets ./scripts/sets
 	GUEST_SECONDS=1800 scripts/kernel/guest build/kernel build/kernel/sets --kernel all build/kernel/recorded
 	go build -o build/kernel/relay ./test/oracle/sets/relay
+	go test -c -o build/kernel/follow.test ./answer/trace/follow
 	GUEST_SECONDS=1800 scripts/kernel/guest build/kernel scripts/kernel/vrfs build/kernel
+	GUEST_SECONDS=1200 scripts/kernel/guest build/kernel scripts/kernel/namespaces env OVS_OFFLINE_KERNEL_SETS=$(CURDIR)/build/kernel/recorded $(CURDIR)/build/kernel/follow.test -test.v -test.run ThroughVRFs
 	go test -c -o build/kernel/keeper.test ./replica/linux/keeper
 	GUEST_SECONDS=1200 scripts/kernel/guest build/kernel scripts/kernel/namespaces $(CURDIR)/build/kernel/keeper.test -test.v -test.timeout 20m -test.run '$(KERNEL_NAMESPACES)'
 	OVS_OFFLINE_KERNEL_SETS=$(CURDIR)/build/kernel/recorded $(GOTESTSUM) --format testname --jsonfile build/test-kernel.json -- -count=1 -p 2 -run TheKernelDid ./answer/trace ./answer/trace/follow

@@ -51,6 +51,8 @@ type Passage struct {
 	// "forward", "output", "postrouting". A frame that reached "prerouting" and no other was dropped by a rule of
 	// a later chain, which is the last step, or by the kernel's routing, if no step says so.
 	Reached []string `json:"reached,omitempty"`
+	// Mark is the mark (fwmark) with which the frame passed the last hook, 0 for none.
+	Mark uint32 `json:"mark,omitempty"`
 	// Connections are the connections that the frame and the earlier ones of the question opened or changed, as
 	// conntrack -L prints them without the number of the protocol.
 	Connections []string `json:"connections,omitempty"`

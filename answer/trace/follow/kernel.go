@@ -120,7 +120,7 @@ func (s *kernelStep) comeOut(ctx context.Context, passage linux.Passage, came fr
 			}
 			continue
 		}
-		if err := s.leaveKernel(ctx, host.Device{Namespace: s.device.Namespace, Name: out.Device}, s.changed(came, read)); err != nil {
+		if err := s.leaveKernel(ctx, host.Device{Namespace: s.device.Namespace, Name: out.Device}, s.changed(came, read), passage.Mark); err != nil {
 			return err
 		}
 	}
@@ -169,13 +169,13 @@ func (s *kernelStep) randomPort(came frame, left wire.Frame) string {
 	return fmt.Sprintf("%s chooses the source port at random", s.hop.Bridge)
 }
 
-// leaveKernel continues where a device of the namespace leads.
-func (s *kernelStep) leaveKernel(ctx context.Context, device host.Device, frame frame) error {
+// leaveKernel continues where a device of the namespace leads. mark is that of the frame.
+func (s *kernelStep) leaveKernel(ctx context.Context, device host.Device, frame frame, mark uint32) error {
 	branch := Branch{Kind: Internal, Port: portFor(s.host, device), Why: fmt.Sprintf("it leaves by %s of %s", device.Name, s.hop.Bridge)}
 	if port, ok := s.host.PortOf(device); ok {
 		branch.Port = port
 		return s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
-			return s.enter(ctx, s.host, port, flow.Packet{}, frame, s.state, at)
+			return s.enter(ctx, s.host, port, s.marked(mark), frame, s.state, at)
 		})
 	}
 	if peer, ok := s.host.PeerOf(device); ok {
@@ -197,6 +197,15 @@ func (s *kernelStep) leaveKernel(ctx context.Context, device host.Device, frame 
 	}
 	s.add(out, frame)
 	return nil
+}
+
+// marked returns the metadata of a frame with a mark, as it enters Open vSwitch: in the kernel it is the same packet
+// there, and its mark is pkt_mark. The datapath of userspace gets bytes.
+func (s *kernelStep) marked(mark uint32) (metadata flow.Packet) {
+	if mark != 0 && !s.host.Conntrack.Userspace {
+		metadata.Set("pkt_mark", fmt.Sprintf("%#x", mark))
+	}
+	return metadata
 }
 
 // elsewhere returns the device with a MAC address that another node has in its own namespace, and no bridge of Open

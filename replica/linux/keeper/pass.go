@@ -188,7 +188,7 @@ func (s *space) addEvent(p *linux.Passage, message netlink.Message) {
 	case t.step.Table != ownTable:
 		p.Steps = append(p.Steps, t.step)
 	case t.kind == unix.NFT_TRACETYPE_POLICY && t.step.Chain != "first":
-		p.Reached = append(p.Reached, t.step.Chain)
+		p.Reached, p.Mark = append(p.Reached, t.step.Chain), t.mark
 		p.Local = p.Local || t.step.Chain == "input" && t.step.Family != "bridge"
 	}
 }
