@@ -15,12 +15,7 @@ import (
 // agents had written for it.
 func TestQuestionsThroughNamespaces(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "unshare", "xz")
-	for name, questions := range map[string][]struct {
-		from, to, protocol string
-		port               uint16
-		verdict            answer.Verdict
-		says               string // a part of the short form
-	}{
+	for name, questions := range map[string][]asked{
 		"neutron-routers": {
 			{"10.201.0.12", "external/198.51.100.9", "tcp", 443, answer.Reachable, "SNAT of the router to 203.0.113.5"},
 			{"10.201.0.11", "external/198.51.100.9", "icmp", 0, answer.Reachable, "floating IP 203.0.113.21 of 10.201.0.11"},
@@ -38,21 +33,51 @@ func TestQuestionsThroughNamespaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded := sets.RecordedNamespaces(t, "../../scripts/lab/lab", name)
-			s := openSet(t, startReplicas(t, recorded), nil)
-			for _, q := range questions {
-				got, err := s.Ask(t.Context(), Between{From: q.from, To: q.to, Question: names.Question{Protocol: q.protocol, DstPort: q.port}})
-				if err != nil {
-					t.Errorf("%s to %s: %v", q.from, q.to, err)
-					continue
-				}
-				var text strings.Builder
-				if err := got.Write(&text, answer.Options{}); err != nil {
-					t.Fatal(err)
-				}
-				if got.Verdict != q.verdict || !strings.Contains(text.String(), q.says) {
-					t.Errorf("%s to %s, %s %d: want %s with %q\n%s", q.from, q.to, q.protocol, q.port, q.verdict, q.says, text.String())
-				}
-			}
+			askAll(t, openSet(t, startReplicas(t, recorded), nil), questions)
 		})
+	}
+}
+
+// TestQuestionsThroughVRFsAreWhatTheKernelDid asks by names about packets of the kinds that the lab sent through the
+// VRFs of its nodes.
+func TestQuestionsThroughVRFsAreWhatTheKernelDid(t *testing.T) {
+	for _, recorded := range sets.OfKernel(t, sets.VRFNames()) {
+		askAll(t, openSet(t, startReplicas(t, recorded), nil), []asked{
+			{"blue/b1", "svc/kube-system/dns:53", "udp", 0, answer.Reachable, "ovn-k8s-mp1"},
+			{"blue/b1", "10.100.1.2", "icmp", 0, answer.Reachable, "answered by node"},
+			{"blue/b1", "10.100.2.2", "icmp", 0, answer.Reachable, "answered by node"},
+			{"blue/b1", "blue/b2", "icmp", 0, answer.Reachable, "of router blue_net_ovn_cluster_router"},
+			{"blue/b1", "svc/blue/web:80", "tcp", 0, answer.Reachable, "blue/b2"},
+			{"blue/b1", "external/198.51.100.9", "tcp", 443, answer.Reachable, "snat 169.254.169.11 for 10.100.0.0/16"},
+			{"blue/b1", "svc/ns3/open:80", "tcp", 0, answer.Unreachable, "dropped on worker1"},
+			{"ns1/web-0", "10.244.1.18", "tcp", 8080, answer.Unreachable, "isolation of user-defined networks: DenyPrimaryUDN"},
+			{"external/198.51.100.9", "172.18.0.2:31002", "tcp", 0, answer.Reachable, "blue/b2"},
+		})
+	}
+}
+
+// asked is a question by names, and what its answer has to say.
+type asked struct {
+	from, to, protocol string
+	port               uint16
+	verdict            answer.Verdict
+	says               string // a part of the short form
+}
+
+func askAll(t *testing.T, s *Session, questions []asked) {
+	t.Helper()
+	for _, q := range questions {
+		got, err := s.Ask(t.Context(), Between{From: q.from, To: q.to, Question: names.Question{Protocol: q.protocol, DstPort: q.port}})
+		if err != nil {
+			t.Errorf("%s to %s: %v", q.from, q.to, err)
+			continue
+		}
+		var text strings.Builder
+		if err := got.Write(&text, answer.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if got.Verdict != q.verdict || !strings.Contains(text.String(), q.says) {
+			t.Errorf("%s to %s, %s %d: want %s with %q\n%s", q.from, q.to, q.protocol, q.port, q.verdict, q.says, text.String())
+		}
 	}
 }

@@ -122,3 +122,21 @@ func plainConnections(text string) string {
 	}
 	return strings.Join(sorted(list), "\n")
 }
+
+// TestMarkOfAFrameThatLeaves has rules that mark a packet, by which the routing policy sends it on.
+func TestMarkOfAFrameThatLeaves(t *testing.T) {
+	need(t, "ip", "nft")
+	wd := newWorkdir(t)
+	simple(t, wd, "node1")
+	write(t, wd.NamespaceRecorded("node1", workdir.HostNftables), "table inet ovn-kubernetes {\n\tchain udn-service-prerouting {\n\t\ttype filter hook prerouting priority mangle; policy accept;\n\t\tudp dport 53 meta mark set 0x00001001\n\t}\n}\n")
+	_, client := restored(t, wd)
+	for port, want := range map[uint16]uint32{53: 0x1001, 54: 0} {
+		got, err := client.Pass(t.Context(), linux.Question{Namespace: "node1", Frame: linux.Frame{Device: "qr-1", Bytes: udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1, port, 64)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Out) != 1 || got.Mark != want {
+			t.Errorf("to port %d: out came %d frames with the mark %#x, want one with %#x", port, len(got.Out), got.Mark, want)
+		}
+	}
+}
