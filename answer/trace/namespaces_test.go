@@ -45,6 +45,7 @@ func TestQuestionsThroughVRFsAreWhatTheKernelDid(t *testing.T) {
 		askAll(t, openSet(t, startReplicas(t, recorded), nil), []asked{
 			{"blue/b1", "svc/kube-system/dns:53", "udp", 0, answer.Reachable, "ovn-k8s-mp1"},
 			{"blue/b1", "10.100.1.2", "icmp", 0, answer.Reachable, "answered by node"},
+			{"blue/b1", "10.100.1.2", "tcp", 10250, answer.Reachable, "a process gets the packet that listens in the VRF mp1-udn-vrf, and no other"},
 			{"blue/b1", "10.100.2.2", "icmp", 0, answer.Reachable, "answered by node"},
 			{"blue/b1", "blue/b2", "icmp", 0, answer.Reachable, "of router blue_net_ovn_cluster_router"},
 			{"blue/b1", "svc/blue/web:80", "tcp", 0, answer.Reachable, "blue/b2"},

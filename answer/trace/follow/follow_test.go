@@ -240,7 +240,12 @@ func TestNodeWithoutReplica(t *testing.T) {
 // single starts a replica of a node with a bridge br-int, ports p1 to p4, and flows.
 func single(t testing.TB, groups []string, flows ...string) []*host.Host {
 	t.Helper()
-	path := node(t, func(s *ovs.Switch) {
+	return []*host.Host{open(t, "a", node(t, fourPorts(groups, flows...)))}
+}
+
+// fourPorts makes a bridge br-int with ports p1 to p4, groups and flows.
+func fourPorts(groups []string, flows ...string) func(s *ovs.Switch) {
+	return func(s *ovs.Switch) {
 		s.Vsctl("add-br", "br-int")
 		for i := range 4 {
 			p := fmt.Sprintf("p%d", i+1)
@@ -254,8 +259,7 @@ func single(t testing.TB, groups []string, flows ...string) []*host.Host {
 		for _, f := range flows {
 			s.Ofctl("-O", "OpenFlow15", "add-flow", "br-int", f)
 		}
-	})
-	return []*host.Host{open(t, "a", path)}
+	}
 }
 
 func TestBucketsAreAlternatives(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/answer/trace/conntrack"
@@ -20,9 +21,22 @@ import (
 // intoKernel continues in the kernel of the node, which the frame enters by a device.
 func (s *step) intoKernel(ctx context.Context, device host.Device, branch Branch, frame frame) error {
 	branch.Kind, branch.Why = Internal, fmt.Sprintf("%s of %s", device.Name, netns.Title(device.Namespace))
+	if why := s.unmarked(device, frame); why != "" {
+		frame.unsure = append(frame.unsure[:len(frame.unsure):len(frame.unsure)], why)
+	}
 	return s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
 		return s.enterKernel(ctx, s.host, device, frame, s.state, at)
 	})
+}
+
+// unmarked describes as an uncertain part of a packet that Open vSwitch gave it a mark, which a frame in a device of the
+// replica does not have; it returns "" for a packet without one, and where nothing in the namespace asks for marks.
+func (s *step) unmarked(device host.Device, frame frame) string {
+	mark, err := strconv.ParseUint(frame.subject.Packet.Get("pkt_mark"), 0, 32)
+	if err != nil || mark == 0 || s.host.Conntrack.Userspace || !s.host.AsksForMarks(device.Namespace) {
+		return ""
+	}
+	return fmt.Sprintf("the packet enters %s with the mark %#x, for which rules there ask, and the replica's has none", netns.Title(device.Namespace), mark)
 }
 
 // enterKernel puts a frame into a device of a namespace, and continues with what comes out.
@@ -138,6 +152,11 @@ func (s *kernelStep) comeOut(ctx context.Context, passage linux.Passage, came fr
 
 // addReceived adds the end of a packet that the namespace itself receives.
 func (s *kernelStep) addReceived(came frame) {
+	protocols := map[uint8]string{flow.TCP: "tcp", flow.UDP: "udp"}
+	number, _ := came.packet().Protocol()
+	if who := s.host.ListenersFor(s.device, protocols[number]); protocols[number] != "" && who != "" {
+		s.hop.Assumed = append(s.hop.Assumed, who)
+	}
 	s.add(Branch{Kind: Delivered, Port: s.hop.Port, Why: "it is for " + s.hop.Bridge + " itself"}, came)
 }
 

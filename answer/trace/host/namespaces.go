@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 
+	"ovs-offline/internal/iproute"
 	"ovs-offline/internal/netns"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
@@ -115,16 +117,50 @@ const vrf = "vrf"
 
 // master returns the bridge of Linux that a device is a port of, "" for none.
 func (h *Host) master(device Device) string {
+	if master, kind := h.masterOf(device); kind != vrf {
+		return master
+	}
+	return ""
+}
+
+// masterOf returns the device that a device is a port of, "" for none, and its kind.
+func (h *Host) masterOf(device Device) (name, kind string) {
 	for _, namespace := range h.namespaces.recorded {
-		link, ok := namespace.Link(device.Name)
-		if !ok || namespace.Name != device.Namespace {
-			continue
+		if link, ok := namespace.Link(device.Name); ok && namespace.Name == device.Namespace {
+			master, _ := namespace.Link(link.Master)
+			return link.Master, master.Kind
 		}
-		if master, ok := namespace.Link(link.Master); !ok || master.Kind != vrf {
-			return link.Master
+	}
+	return "", ""
+}
+
+// ListenersFor returns a sentence about the processes that get a packet of a protocol, "tcp" or "udp", which came in by
+// a device for the namespace itself; "" if all can that listen.
+func (h *Host) ListenersFor(device Device, protocol string) string {
+	name, kind := h.masterOf(device)
+	setting := "net.ipv4." + protocol + "_l3mdev_accept" // of IPv6, too
+	for _, namespace := range h.namespaces.recorded {
+		if kind == vrf && namespace.Name == device.Namespace && namespace.Sysctls[setting] != "1" {
+			return fmt.Sprintf("a process gets the packet that listens in the VRF %s, and no other (%s is not 1)", name, setting)
 		}
 	}
 	return ""
+}
+
+// AsksForMarks reports whether rules of the routing policy or of netfilter of a namespace may ask for the mark of a packet.
+func (h *Host) AsksForMarks(namespace string) bool {
+	for _, recorded := range h.namespaces.recorded {
+		if recorded.Name != namespace {
+			continue
+		}
+		for _, path := range []string{recorded.Filters, recorded.Filters6, recorded.Nftables} {
+			if text, _, err := workdir.CollectedText(path); err != nil || strings.Contains(text, "mark") {
+				return true
+			}
+		}
+		return slices.ContainsFunc(recorded.Rules, func(r iproute.Rule) bool { return strings.Contains(r.Text, "fwmark") })
+	}
+	return false
 }
 
 // GuestOf returns the device of a VM behind a port of a bridge of Open vSwitch: where a bridge of Linux is between

@@ -74,12 +74,16 @@ func TestVRFLeadsToItsTable(t *testing.T) {
 	write(t, wd.NamespaceRecorded("udn", workdir.RecordedLinks), links)
 	write(t, wd.NamespaceRecorded("udn", workdir.RecordedKernelRoutes), "default via 172.24.4.1 dev br-ex table 1007\nunreachable 8.8.0.0/16\n172.24.4.0/24 dev br-ex proto kernel scope link src 172.24.4.10\n")
 	write(t, wd.NamespaceRecorded("udn", workdir.HostRules), "0:\tfrom all lookup local\n1000:\tfrom all lookup [l3mdev-table]\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n")
+	write(t, wd.NamespaceRecorded("udn", workdir.HostNftables), "table inet t {\n\tchain c {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\tiifname \"mp1-udn-vrf\" tcp dport 25 drop\n\t}\n}\n")
 	write(t, wd.NamespaceRecorded("udn", workdir.HostNeighbours), "172.24.4.1 dev br-ex lladdr "+worldMAC+" REACHABLE\n")
 	list, client := restored(t, wd)
 	for _, n := range list[0].Named {
 		t.Logf("%+v", n)
 	}
-	t.Log(list[0].Remarks)
+	remarks := strings.Join(list[0].Remarks, "\n")
+	if hasTap := strings.Contains(remarks, "a tap stands for vrf mp1-udn-vrf"); hasTap != strings.Contains(remarks, "rules of netfilter name mp1-udn-vrf") {
+		t.Errorf("remarks %s", remarks)
+	}
 	got, err := client.Pass(t.Context(), linux.Question{Namespace: "udn", Frame: linux.Frame{Device: "ovn-k8s-mp1", Bytes: udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1, 53, 64)}})
 	if err != nil {
 		t.Fatal(err)

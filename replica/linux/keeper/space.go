@@ -91,6 +91,7 @@ func (s *space) restore() {
 	s.addNeighbours()
 	s.restoreSets(ctx)
 	s.restoreFilters(ctx)
+	s.remarkRulesOfVRFs()
 	s.restoreConnections(ctx)
 	s.watch(ctx)
 	s.readBack()

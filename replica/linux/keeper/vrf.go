@@ -5,11 +5,13 @@ package keeper
 import (
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/internal/iproute"
+	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 )
 
@@ -22,6 +24,7 @@ func (d *device) isRealVRF() bool { return d.isVRF() && d.fd < 0 }
 
 // standIn is a VRF for which a tap stands, because the kernel has no VRFs.
 type standIn struct {
+	name    string
 	table   int
 	devices []*device // the VRF itself, and its ports
 }
@@ -34,7 +37,7 @@ func (s *space) standIns() (list []standIn) {
 			continue
 		}
 		isOf := func(d *device) bool { return d == vrf || d.recorded.Master == vrf.recorded.Name }
-		list = append(list, standIn{table, slices.DeleteFunc(slices.Clone(s.devices), func(d *device) bool { return !isOf(d) })})
+		list = append(list, standIn{vrf.recorded.Name, table, slices.DeleteFunc(slices.Clone(s.devices), func(d *device) bool { return !isOf(d) })})
 	}
 	return list
 }
@@ -108,6 +111,18 @@ func (s *space) moveRoutes(d *device, family, table int) {
 		}
 		if err != nil {
 			s.report.Remark("the route %s stays in table %d, and not in table %d of its VRF: %v", route.Dst, route.Table, table, err)
+		}
+	}
+}
+
+// remarkRulesOfVRFs says which VRFs rules of netfilter name, for which taps stand: a packet has the name of its VRF when
+// it meets them, after the name of the port, and here only that of the port.
+func (s *space) remarkRulesOfVRFs() {
+	for _, vrf := range s.standIns() {
+		for _, file := range []string{s.recorded.Filters, s.recorded.Filters6, s.recorded.Nftables} {
+			if text, _, err := workdir.CollectedText(file); err == nil && strings.Contains(text, vrf.name) {
+				s.report.Remark("rules of netfilter name %s, a VRF for which a tap stands: packets of its ports do not meet them", vrf.name)
+			}
 		}
 	}
 }
