@@ -49,11 +49,12 @@ func (w *walk) enterKernel(ctx context.Context, node *host.Host, device host.Dev
 	return hop, s.state, err
 }
 
-// portFor returns a device of a namespace as a port, with the iface-id of the port of Open vSwitch that it belongs to.
+// portFor returns a device of a namespace as a port, with the iface-id and the number of the port of Open vSwitch that
+// it belongs to.
 func portFor(node *host.Host, device host.Device) *host.Port {
 	port := &host.Port{Bridge: netns.Title(device.Namespace), Name: device.Name, Type: "internal", IfaceID: node.IfaceIDOf(device)}
 	if of, ok := node.PortOf(device); ok {
-		port.IfaceID, port.MAC = of.IfaceID, of.MAC
+		port.IfaceID, port.MAC, port.Number = of.IfaceID, of.MAC, of.Number
 	}
 	return port
 }
@@ -156,6 +157,9 @@ func (s *kernelStep) addReceived(came frame) {
 	number, _ := came.packet().Protocol()
 	if who := s.host.ListenersFor(s.device, protocols[number]); protocols[number] != "" && who != "" {
 		s.hop.Assumed = append(s.hop.Assumed, who)
+	}
+	if s.hop.Port.Number != 0 {
+		s.hop.Assumed = append(s.hop.Assumed, fmt.Sprintf("what %s answers leaves by %s, as the packet came", s.hop.Bridge, s.device.Name))
 	}
 	s.add(Branch{Kind: Delivered, Port: s.hop.Port, Why: "it is for " + s.hop.Bridge + " itself"}, came)
 }
