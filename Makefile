@@ -113,7 +113,7 @@ test-versions: test-deps
 # Sets of the lab on the kernel's datapath, in a kernel of Debian that QEMU boots without
 # KVM or privileges, and what trace says of their packets: five minutes on an idle machine. The
 # sets of the last run stay in build/kernel/recorded. Network namespaces are restored there as well: that kernel has
-# modules, and VRFs.
+# modules, and VRFs. The set kubernetes-udn needs them; its packets are traced there and here (ten minutes more).
 KERNEL_NAMESPACES = ReadBackIdentical|Bridge|VRF|RouterIsRestored|NothingLeaves
 test-kernel:
 	scripts/install-deps --test --kernel

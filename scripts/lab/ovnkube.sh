@@ -67,11 +67,11 @@ EOF
 # user-defined network, with its masquerade addresses and marks and a node port, 31002. Services that
 # the network may use of the default network go there.
 network_flows() {
-    local up=$1 ovn=$2 host=$3 udn=$4 mac=$UPLINK_MAC c=cookie=0xdeff105 svc=10.96.0.0/16 masquerade=$MASQUERADE.0/24 ip
+    local up=$1 ovn=$2 host=$3 udn=$4 mac=$UPLINK_MAC c=cookie=0xdeff105 svc=10.96.0.0/16 subnet=$MASQUERADE.0/24 ip
     cat <<EOF
-$c,table=0,priority=550,ip,in_port=LOCAL,nw_src=$masquerade,nw_dst=$svc,actions=ct(commit,table=2,zone=64001)
-$c,table=0,priority=500,ip,in_port=$ovn,nw_src=$svc,nw_dst=$masquerade,actions=ct(table=3,zone=64001,nat)
-$c,table=0,priority=500,ip,in_port=$udn,nw_src=$svc,nw_dst=$masquerade,actions=ct(table=3,zone=64001,nat)
+$c,table=0,priority=550,ip,in_port=LOCAL,nw_src=$subnet,nw_dst=$svc,actions=ct(commit,table=2,zone=64001)
+$c,table=0,priority=500,ip,in_port=$ovn,nw_src=$svc,nw_dst=$subnet,actions=ct(table=3,zone=64001,nat)
+$c,table=0,priority=500,ip,in_port=$udn,nw_src=$svc,nw_dst=$subnet,actions=ct(table=3,zone=64001,nat)
 $c,table=0,priority=500,ip,in_port=$udn,nw_src=$host,nw_dst=$MASQUERADE.2,actions=ct(commit,table=4,zone=64001,nat(dst=$host))
 $c,table=0,priority=115,ip,in_port=$ovn,nw_dst=$svc,actions=drop
 $c,table=0,priority=115,ip,in_port=$udn,nw_dst=$svc,actions=drop
