@@ -30,7 +30,7 @@ collect() {
     read -ra words <<<"${command//netdev@ovs-netdev/system@ovs-system}"
     if [[ $command == 'ip netns exec '* ]]; then
         # The lab's namespaces have no names.
-        enter=(nsenter --net="/proc/$(namespace_pid "${words[3]}")/ns/net")
+        enter=(nsenter --net="$(namespace_path "${words[3]}")")
         words=("${words[@]:4}")
     fi
     sos_name "$command"

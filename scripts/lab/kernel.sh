@@ -89,6 +89,15 @@ add_device() {
 
 take_down() { "${ENTER[@]}" ip link set "$1" down; }
 
-tunnel_address() { "${ENTER[@]}" ip address add "$2" dev "$1"; }
+# Only devices with an address of IPv6 have IPv6.
+tunnel_address() {
+    local -a words=()
+    if [[ $2 == *:* ]]; then
+        "${ENTER[@]}" ip link set "$1" addrgenmode none
+        set_kernel "$NODE" "net/ipv6/conf/$1/disable_ipv6" 0
+        words=(nodad)
+    fi
+    "${ENTER[@]}" ip address add "$2" dev "$1" "${words[@]}"
+}
 
 meet() { "${ENTER[@]}" ip neigh replace "$2" lladdr "$3" dev "$1" nud permanent; }

@@ -19,16 +19,23 @@ prepare_namespaces() {
 
 # start_namespace NAME [--listen=PORT] DEVICE...: makes a namespace with devices.
 start_namespace() {
-    local name=$1 dir=$LAB/namespaces/$1 word socket
+    local name=$1 word
     local -a words=()
     shift
     for word; do
         [[ $word == --* ]] || word=$word=$SET/wires/$NODE-$word.sock
         words+=("$word")
     done
+    keep_namespace "$name" "${words[@]}"
+}
+
+# keep_namespace NAME ARGS...: starts the relay of a new namespace.
+keep_namespace() {
+    local name=$1 dir=$LAB/namespaces/$1 socket
+    shift
     mkdir -p "$dir"
     socket=$SET/relays/$NODE-${name:0:20}
-    setsid unshare --net "$SET/relay" --pidfile="$dir/relay.pid" --control="$socket" "${words[@]}" \
+    setsid unshare --net "$SET/relay" --pidfile="$dir/relay.pid" --control="$socket" "$@" \
         </dev/null >"$dir/relay.log" 2>&1 &
     wait_for "the namespace $name" 20 test -S "$socket" || die "$(<"$dir/relay.log")"
     in_namespace "$name" ip link set lo up
@@ -36,28 +43,36 @@ start_namespace() {
 
 # join_devices NAME DEVICE...: joins devices that are already in a namespace with their ports.
 join_devices() {
-    local name=$1 dir=$LAB/namespaces/$1 pid device socket
+    local name=$1 dir=$LAB/namespaces/$1 path device socket
     local -a words=()
     shift
-    pid=$(namespace_pid "$name")
+    path=$(namespace_path "$name")
     for device; do
         words+=("$device=$SET/wires/$NODE-$device.sock")
     done
     socket=$SET/relays/$NODE-${name:0:20}-2
-    setsid nsenter --net="/proc/$pid/ns/net" "$SET/relay" --pidfile="$dir/joined.pid" --control="$socket" "${words[@]}" \
+    setsid nsenter --net="$path" "$SET/relay" --pidfile="$dir/joined.pid" --control="$socket" "${words[@]}" \
         </dev/null >"$dir/joined.log" 2>&1 &
     wait_for "the devices of $name" 20 test -S "$socket" || die "$(<"$dir/joined.log")"
 }
 
-# namespace_pid NAME: prints the process that keeps a namespace.
-namespace_pid() { daemon_pid "$LAB/namespaces/$1/relay.pid"; }
+# namespace_path NAME: prints the path of a namespace.
+namespace_path() {
+    local pid
+    if [[ $KERNEL == yes && $1 == "$OWN" ]]; then
+        printf '/run/netns/%s' "$NODE"
+        return
+    fi
+    pid=$(daemon_pid "$LAB/namespaces/$1/relay.pid") || return 1
+    printf '/proc/%s/ns/net' "$pid"
+}
 
 # in_namespace NAME COMMAND...
 in_namespace() {
-    local pid
-    pid=$(namespace_pid "$1") || die "namespace $1 does not exist any more"
+    local path
+    path=$(namespace_path "$1") || die "namespace $1 does not exist any more"
     shift
-    nsenter --net="/proc/$pid/ns/net" "$@"
+    nsenter --net="$path" "$@"
 }
 
 # add_namespace_port BRIDGE DEVICE NAMESPACE WORDS...: adds the port of a namespace's device;
@@ -68,7 +83,11 @@ add_namespace_port() {
     ovs-vsctl -- add-port "$bridge" "$device" -- set Interface "$device" type=internal \
         options:stream="unix:$SET/wires/$NODE-$device.sock" \
         options:tx_pcap="$LAB/pcap/$device.pcap" options:rxq_pcap="$LAB/pcap/$device.out.pcap" "$@"
-    printf '%s %s %s namespace %s %s\n' "$bridge" "$device" "$(ofport "$device")" "$NODE:$device" "$namespace" >>"$LAB/ports"
+    list_namespace_port "$bridge" "$device" "$namespace"
+}
+
+list_namespace_port() {
+    printf '%s %s %s namespace %s %s\n' "$1" "$2" "$(ofport "$2")" "$NODE:$2" "$3" >>"$LAB/ports"
 }
 
 # namespace_names: prints the namespaces of the node.
@@ -127,3 +146,8 @@ conntrack:conntrack -L -o extended
 sysctl:sysctl net
 COMMANDS
 }
+
+if [[ $KERNEL == yes ]]; then
+    # shellcheck source=scripts/lab/kernelspaces.sh
+    . "$HERE/kernelspaces.sh"
+fi

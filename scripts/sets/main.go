@@ -45,7 +45,7 @@ func runAll(ctx context.Context, o sets.Options, dir string) error {
 	names := sets.Names()
 	switch missing := sets.MissingForNamespaces(); {
 	case o.Kernel:
-		names = sets.KernelNames()
+		names = slices.Concat(sets.KernelNames(), sets.KernelNamespaceNames())
 	case o.Root != "":
 	case missing != "":
 		fmt.Println("without the sets with network namespaces:", missing)

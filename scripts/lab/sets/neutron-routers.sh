@@ -236,8 +236,8 @@ link_to_fip() {
     local namespace=$1 inside=$2 outside=fpr-${2#rfp-} fip table
     fip=$(external_namespace)
     table=$(number_of $FIP_LINK)
-    ip link add "$inside" address fe:16:3e:00:00:01 mtu 1500 netns "$(namespace_pid "$namespace")" \
-        type veth peer name "$outside" address fe:16:3e:00:00:02 mtu 1500 netns "$(namespace_pid "$fip")"
+    ip link add "$inside" address fe:16:3e:00:00:01 mtu 1500 netns "$(namespace_path "$namespace")" \
+        type veth peer name "$outside" address fe:16:3e:00:00:02 mtu 1500 netns "$(namespace_path "$fip")"
     in_namespace "$namespace" ip -batch - <<EOT
 link set $inside up
 address add $ROUTER_LINK/31 dev $inside
@@ -290,12 +290,12 @@ router_r4() {
     ha=$(port_name "ha.r4.$NODE")
     start_namespace "$namespace" --listen=$METADATA_PORT "$a" "$out" "$ha"
     forward_in "$namespace"
-    for device in "$a" "$out" "$ha"; do
-        in_namespace "$namespace" ip link set "$device" addrgenmode none
-    done
     add_device qr.r4.207 207 fa:16:3e:cf:00:01 "$namespace"
     add_device qg.r4 flat fa:16:3e:aa:00:07 "$namespace"
     add_device "ha.r4.$NODE" 208 "fa:16:3e:d0:00:${OCTET[$NODE]}" "$namespace"
+    for device in "$a" "$out" "$ha"; do
+        in_namespace "$namespace" ip link set "$device" addrgenmode none
+    done
     local -a INSIDE=("$a=$NO_SCOPE") FLOATING=(203.0.113.24=10.207.0.11)
     local KIND=router OUTSIDE=$out OUTSIDE_IP=203.0.113.7
     filter "$namespace"

@@ -67,7 +67,7 @@ func numbered(steps []*step, m marks) bool {
 // packet is sent: they ask for neighbours, are answered, and tell routers about groups.
 func (w *wire) asked(current *step, c caught) bool {
 	m := read(c.frame)
-	return len(w.relays) > 0 && m.resolves() && !current.marks.resolves()
+	return w.spaces && m.resolves() && !current.marks.resolves()
 }
 
 // resolves reports whether a packet belongs to ARP, neighbour discovery, or the management of groups.
@@ -106,7 +106,7 @@ func (w *wire) reply(ctx context.Context, c caught) error {
 // whileHostsAnswer does something that takes long. Meanwhile, the kernels of network namespaces ask again for the
 // neighbours that they use, and forget a neighbour that does not answer.
 func (w *wire) whileHostsAnswer(ctx context.Context, do func() error) error {
-	if len(w.relays) == 0 {
+	if !w.spaces {
 		return do()
 	}
 	done := make(chan error, 1)

@@ -62,6 +62,28 @@ func namespacePlans() map[string]func(*plan) {
 	return map[string]func(*plan){"neutron-routers": routers}
 }
 
+// KernelNamespaceNames returns the names of the sets with network namespaces that can run on the kernel's datapath:
+// all but one, whose nodes' own devices are dummies.
+func KernelNamespaceNames() []string {
+	return slices.DeleteFunc(slices.Concat(NamespaceNames(), OwnNames()), func(name string) bool { return name == "kubernetes-host" })
+}
+
+// plans returns the plans of the sets that run with the options.
+func (o Options) plans() map[string]func(*plan) {
+	more := []map[string]func(*plan){namespacePlans(), ownPlans(), vrfPlans()}
+	if o.Kernel {
+		more = append(more, kernelPlans())
+	}
+	all := plans()
+	for _, some := range more {
+		maps.Copy(all, some)
+	}
+	maps.DeleteFunc(all, func(name string, _ func(*plan)) bool {
+		return o.Kernel && slices.Contains(slices.Concat(OwnNames(), VRFNames()), name) && !slices.Contains(KernelNamespaceNames(), name)
+	})
+	return all
+}
+
 func kernelPlans() map[string]func(*plan) {
 	return map[string]func(*plan){"kernel": ofKernel, "kernel-9000": ofJumbo}
 }
@@ -70,23 +92,13 @@ func kernelPlans() map[string]func(*plan) {
 // each node, databases, ports, and packets.json, which Load reads. The daemons have ended
 // when it returns.
 func Run(ctx context.Context, o Options, dir string) (*Set, error) {
-	build, known := plans()[o.Name]
-	if o.Kernel && !known {
-		build, known = kernelPlans()[o.Name]
+	if missing := MissingForVRFs(); missing != "" && slices.Contains(VRFNames(), o.Name) {
+		return nil, errors.New(missing)
 	}
-	if !o.Kernel && !known {
-		if build, known = namespacePlans()[o.Name]; !known {
-			build, known = ownPlans()[o.Name]
-		}
-		if !known {
-			build, known = vrfPlans()[o.Name]
-			if missing := MissingForVRFs(); known && missing != "" {
-				return nil, errors.New(missing)
-			}
-		}
-	}
+	all := o.plans()
+	build, known := all[o.Name]
 	if !known {
-		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(slices.Concat(Names(), NamespaceNames(), OwnNames(), VRFNames(), KernelNames()), ", "))
+		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 	}
 	p := &plan{}
 	build(p)

@@ -61,6 +61,7 @@ type wire struct {
 	macs   macs     // what bridges had learned at the capture
 
 	relays []*relay // of the nodes' network namespaces
+	spaces bool     // packets pass network namespaces of the nodes
 	hosts  []host   // that answer when a namespace asks for their MAC
 
 	ofKernel bool   // the datapaths are the kernel's
@@ -89,6 +90,7 @@ const patienceVariable = "LAB_PATIENCE"
 
 func newWire(dir string, ports []Port, nodes []string) *wire {
 	w := &wire{dir: dir, ports: ports, nodes: append(slices.Clone(nodes), fabric), sent: []*step{nil}}
+	w.spaces = slices.ContainsFunc(ports, func(p Port) bool { return p.Role == roleNamespace })
 	w.cables = newDummies(w)
 	return w
 }
@@ -98,7 +100,7 @@ func newKernelWire(dir string, ports []Port, nodes []string) (*wire, error) {
 	w := newWire(dir, ports, nodes)
 	w.ofKernel = true
 	var err error
-	w.cables, err = newKernel(ports)
+	w.cables, err = newKernel(w)
 	return w, err
 }
 
@@ -285,7 +287,7 @@ func (w *wire) patience() time.Duration {
 	switch {
 	case w.ofKernel:
 		return kernelPatience
-	case len(w.relays) > 0:
+	case w.spaces:
 		return namespacePatience * longer()
 	}
 	return patience * longer()
@@ -401,7 +403,7 @@ func (w *wire) file(steps []*step, c caught) bool {
 	current := steps[len(steps)-1]
 	m := read(raw)
 	s := current
-	own := m.number != 0 && m.number < len(w.sent) && (len(w.relays) == 0 || numbered(steps, m))
+	own := m.number != 0 && m.number < len(w.sent) && (!w.spaces || numbered(steps, m))
 	switch {
 	case m.bfd:
 		return false

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +18,13 @@ type Device struct {
 	fd   int
 	name string
 	tap  bool
+	both bool // of a socket: it also reads what this machine sends
+}
+
+// Frame is a frame that was read.
+type Frame struct {
+	Bytes []byte
+	Sent  bool // by this machine, through the device of Watch; else the device received it
 }
 
 const (
@@ -29,7 +35,7 @@ const (
 	waiting = 64 << 20
 )
 
-// Tap opens the other end of a tap, as a hypervisor does for a VM. Network is the name of
+// Tap opens the other end of a tap, as a hypervisor does for a VM. Network is the path of
 // a network namespace.
 func Tap(network, name string) (*Device, error) {
 	d := &Device{fd: -1, name: name, tap: true}
@@ -51,7 +57,16 @@ func Tap(network, name string) (*Device, error) {
 
 // Socket opens a packet socket on a device, which reads what the device receives.
 func Socket(network, name string) (*Device, error) {
-	d := &Device{fd: -1, name: name}
+	return socket(network, &Device{fd: -1, name: name})
+}
+
+// Watch opens a packet socket on a device, which reads what the device receives and what this machine sends
+// through it.
+func Watch(network, name string) (*Device, error) {
+	return socket(network, &Device{fd: -1, name: name, both: true})
+}
+
+func socket(network string, d *Device) (*Device, error) {
 	err := within(network, func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
@@ -65,7 +80,7 @@ func Socket(network, name string) (*Device, error) {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, waiting); err != nil {
 			return err
 		}
-		device, err := net.InterfaceByName(name)
+		device, err := net.InterfaceByName(d.name)
 		if err != nil {
 			return err
 		}
@@ -99,8 +114,8 @@ func (d *Device) Send(frame []byte) error {
 
 // Receive returns the frames that came out since the last call. It is an error if the kernel
 // dropped some because too many waited.
-func (d *Device) Receive() ([][]byte, error) {
-	var frames [][]byte
+func (d *Device) Receive() ([]Frame, error) {
+	var frames []Frame
 	for {
 		frame, err := d.next()
 		switch {
@@ -109,7 +124,7 @@ func (d *Device) Receive() ([][]byte, error) {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return frames, fmt.Errorf("device %s: receive: %w", d.name, err)
-		case frame != nil:
+		case frame.Bytes != nil:
 			frames = append(frames, frame)
 		}
 	}
@@ -130,23 +145,25 @@ func (d *Device) complete() error {
 	return nil
 }
 
-// next returns the next frame, nil for one that this machine sent through a socket's
-// device.
-func (d *Device) next() ([]byte, error) {
+// next returns the next frame, without bytes for one that the device does not read.
+func (d *Device) next() (Frame, error) {
 	frame := make([]byte, largest)
 	if d.tap {
 		n, err := unix.Read(d.fd, frame)
-		return frame[:max(n, 0)], err
+		return Frame{Bytes: frame[:max(n, 0)]}, err
 	}
 	extra := make([]byte, unix.CmsgSpace(auxiliarySize))
 	n, extraSize, _, from, err := unix.Recvmsg(d.fd, frame, extra, 0)
 	if err != nil {
-		return nil, err
+		return Frame{}, err
 	}
-	if at, ok := from.(*unix.SockaddrLinklayer); !ok || at.Pkttype == unix.PACKET_OUTGOING {
-		return nil, nil
+	at, ok := from.(*unix.SockaddrLinklayer)
+	sent := ok && at.Pkttype == unix.PACKET_OUTGOING
+	if !ok || sent && !d.both {
+		return Frame{}, nil
 	}
-	return withTag(frame[:n], extra[:extraSize])
+	whole, err := withTag(frame[:n], extra[:extraSize])
+	return Frame{whole, sent}, err
 }
 
 // within runs a function in a network namespace.
@@ -158,7 +175,7 @@ func within(network string, do func() error) error {
 		return err
 	}
 	defer home.Close()
-	there, err := os.Open(filepath.Join("/run/netns", network))
+	there, err := os.Open(network)
 	if err != nil {
 		runtime.UnlockOSThread()
 		return err
