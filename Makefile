@@ -119,8 +119,8 @@ test-kernel:
 	scripts/install-deps --test --kernel
 	scripts/kernel/prepare build/kernel
 	go build -o build/kernel/sets ./scripts/sets
-	GUEST_SECONDS=1800 scripts/kernel/guest build/kernel build/kernel/sets --kernel all build/kernel/recorded
 	go build -o build/kernel/relay ./test/oracle/sets/relay
+	GUEST_SECONDS=3600 scripts/kernel/guest build/kernel env LAB_RELAY=$(CURDIR)/build/kernel/relay build/kernel/sets --kernel all build/kernel/recorded
 	go test -c -o build/kernel/follow.test ./answer/trace/follow
 	GUEST_SECONDS=1800 scripts/kernel/guest build/kernel scripts/kernel/vrfs build/kernel
 	GUEST_SECONDS=1200 scripts/kernel/guest build/kernel scripts/kernel/namespaces env OVS_OFFLINE_KERNEL_SETS=$(CURDIR)/build/kernel/recorded $(CURDIR)/build/kernel/follow.test -test.v -test.run ThroughVRFs

@@ -13,6 +13,9 @@ FABRIC_MTU=9216
 # QEMU emulates the processor, and the machine may be busy.
 LAB_PATIENCE=10
 
+# Each command of a capture takes a third of a second there.
+TOPO_VERSIONS=(OpenFlow15)
+
 start_networks() {
     local node timeout
     modprobe --all openvswitch vport-geneve tun || die "the kernel has no Open vSwitch: scripts/kernel/guest boots one that has"

@@ -1,7 +1,9 @@
 // Sets runs a set of the lab, or all (with --kernel only the sets for the kernel's
-// datapath), and writes the capture of each node, and which packets were sent and where
-// they came out. With all, each set has a folder of its own
-// in DIR, in place of an earlier one. Run it from the top of the repository.
+// datapath, and those with network namespaces that run there too), and writes the capture
+// of each node, and which packets were sent and where they came out. With all, each set has
+// a folder of its own in DIR, in place of an earlier one. Run it from the top of the
+// repository. With --kernel, a set with network namespaces needs LAB_RELAY, the path of the
+// program that is built from test/oracle/sets/relay.
 package main
 
 import (

@@ -47,7 +47,7 @@ func NamespaceNames() []string { return slices.Sorted(maps.Keys(namespacePlans()
 func OwnNames() []string { return slices.Sorted(maps.Keys(ownPlans())) }
 
 func ownPlans() map[string]func(*plan) {
-	return map[string]func(*plan){"kubernetes-host": kubernetesHost, "neutron-hybrid": hybrid}
+	return map[string]func(*plan){ofDummies: kubernetesHost, "neutron-hybrid": hybrid}
 }
 
 // VRFNames returns the names of the sets that need VRFs of the kernel, besides what the sets of OwnNames need.
@@ -62,24 +62,23 @@ func namespacePlans() map[string]func(*plan) {
 	return map[string]func(*plan){"neutron-routers": routers}
 }
 
-// KernelNamespaceNames returns the names of the sets with network namespaces that can run on the kernel's datapath:
-// all but one, whose nodes' own devices are dummies.
+// ofDummies is a set that cannot run on the kernel's datapath: the devices of its nodes are dummies. Those of
+// VRFNames cannot either.
+const ofDummies = "kubernetes-host"
+
+// KernelNamespaceNames returns the names of the sets with network namespaces that can run on the kernel's datapath.
 func KernelNamespaceNames() []string {
-	return slices.DeleteFunc(slices.Concat(NamespaceNames(), OwnNames()), func(name string) bool { return name == "kubernetes-host" })
+	return slices.DeleteFunc(slices.Concat(NamespaceNames(), OwnNames()), func(name string) bool { return name == ofDummies })
 }
 
-// plans returns the plans of the sets that run with the options.
+// plans returns the plans of the sets that can run with the options.
 func (o Options) plans() map[string]func(*plan) {
-	more := []map[string]func(*plan){namespacePlans(), ownPlans(), vrfPlans()}
-	if o.Kernel {
-		more = append(more, kernelPlans())
-	}
 	all := plans()
-	for _, some := range more {
+	for _, some := range []map[string]func(*plan){namespacePlans(), ownPlans(), vrfPlans(), kernelPlans()} {
 		maps.Copy(all, some)
 	}
 	maps.DeleteFunc(all, func(name string, _ func(*plan)) bool {
-		return o.Kernel && slices.Contains(slices.Concat(OwnNames(), VRFNames()), name) && !slices.Contains(KernelNamespaceNames(), name)
+		return o.Kernel && (name == ofDummies || slices.Contains(VRFNames(), name)) || !o.Kernel && slices.Contains(KernelNames(), name)
 	})
 	return all
 }

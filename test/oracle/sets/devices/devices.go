@@ -121,7 +121,7 @@ func (d *Device) Receive() ([]Frame, error) {
 		switch {
 		case errors.Is(err, unix.EAGAIN):
 			return frames, d.complete()
-		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENETDOWN): // a socket tells once that its device is down
 		case err != nil:
 			return frames, fmt.Errorf("device %s: receive: %w", d.name, err)
 		case frame.Bytes != nil:
