@@ -1,12 +1,15 @@
 package sets
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Upcalls of the kernel's datapath, and packets for ovn-controller, are the work of threads of
@@ -29,20 +32,27 @@ func (w *wire) working(node, daemon string) (busy bool, turns string, err error)
 		return false, "", err
 	}
 	for _, thread := range threads {
-		var about [3]string
-		for i, name := range []string{"comm", "wchan", "status"} {
-			text, err := os.ReadFile(filepath.Join(thread, name))
-			if err != nil {
-				return false, "", err
-			}
-			about[i] = string(text)
+		name, err := os.ReadFile(filepath.Join(thread, "comm"))
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // it has ended
 		}
-		if !strings.HasPrefix(about[0], workers[daemon]) {
+		if err != nil {
+			return false, "", err
+		}
+		if !strings.HasPrefix(string(name), workers[daemon]) {
 			continue
 		}
 		// Where the kernel has put the thread to sleep: in poll(2) if nothing is to do.
-		busy = busy || !strings.Contains(about[1], "poll")
-		turns += switches.FindString(about[2])
+		asleep, err := os.ReadFile(filepath.Join(thread, "wchan"))
+		if err != nil {
+			return false, "", err
+		}
+		status, err := os.ReadFile(filepath.Join(thread, "status"))
+		if err != nil {
+			return false, "", err
+		}
+		busy = busy || !strings.Contains(string(asleep), "poll")
+		turns += switches.FindString(string(status))
 	}
 	if turns == "" {
 		return false, "", fmt.Errorf("%s of %s has no thread %q", daemon, node, workers[daemon])
