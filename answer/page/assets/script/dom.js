@@ -24,12 +24,22 @@ function shape(name, attributes, ...children) {
 }
 
 function table(headings, rows, attributes) {
-  return element("table", attributes,
-    element("thead", {}, element("tr", {}, headings.map((text) => element("th", {}, text)))),
+  return element("table", attributes, headRow(headings),
     element("tbody", {}, rows.map((cells) => element("tr", {}, cells.map((cell) => element("td", {}, cell))))));
 }
 
 // facts returns a list of names and values; pairs without a value are left out.
+function headRow(headings) {
+  return element("thead", {}, element("tr", {}, headings.map((text) => element("th", {}, text))));
+}
+
+// cell returns a cell of a table whose text stays on one line. What is cut is in its title.
+function cell(...content) {
+  const made = element("td", { class: "short" }, element("span", {}, ...content));
+  made.title = made.textContent;
+  return made;
+}
+
 function facts(pairs) {
   return element("dl", {}, pairs.filter(([, value]) => value !== null && value !== undefined && value !== "" && value.length !== 0)
     .map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
@@ -43,7 +53,7 @@ function count(number, one, many) {
 function listOf(entries, show, container, first = 200) {
   const shown = element(container, { class: "entries" });
   let next = 0;
-  const more = element("button", { type: "button", onclick: add });
+  const more = element("button", { type: "button", class: "more", onclick: add });
   function add() {
     shown.append(...entries.slice(next, next + first).map(show));
     next = Math.min(entries.length, next + first);
@@ -54,9 +64,11 @@ function listOf(entries, show, container, first = 200) {
   return [shown, more];
 }
 
-// time returns a moment as the commands print it.
+// time returns a moment as the commands print it, in milliseconds.
 function time(text) {
-  return text ? text.replace("T", " ").replace(/(\.\d{3})\d*/, "$1").replace("Z", "") : "";
+  if (!text) return "";
+  const [seconds, fraction = ""] = text.replace("T", " ").replace("Z", "").split(".");
+  return seconds + "." + fraction.slice(0, 3).padEnd(3, "0");
 }
 
 // shorten cuts a text in its middle, because names differ at both ends.
@@ -65,4 +77,31 @@ function shorten(text, limit) {
   if (characters.length <= limit) return text;
   const half = Math.floor((limit - 1) / 2);
   return characters.slice(0, half).join("") + "\u2026" + characters.slice(characters.length - (limit - 1 - half)).join("");
+}
+
+const longest = 120; // characters of a name that is not cut
+
+// label returns a name; a long one is cut, and has all of itself in its title.
+function label(text, limit = longest) {
+  const short = shorten(text, limit);
+  return short === text ? text : element("span", { title: text }, short);
+}
+
+// filters returns fields that choose what a view shows. A field has a name and a label, and either options, pairs of a
+// value and a text, or a placeholder. Each change calls draw, and is kept in the address, so that the way back finds it.
+function filters(fields, state, draw) {
+  const change = (name) => (event) => {
+    state[name] = event.target.value;
+    const [path, query] = location.hash.split("?");
+    history.replaceState(history.state, "", withQuery(path, { ...Object.fromEntries(new URLSearchParams(query)), ...state }));
+    draw();
+  };
+  return element("div", { class: "tools" }, fields.map(({ name, label: what, options, placeholder }) => (options
+    ? element("select", { name, "aria-label": what, onchange: change(name) }, options.map(([value, text]) => element("option", { value, selected: String(value) === state[name] }, shorten(text, 60))))
+    : element("input", { name, type: "search", value: state[name], placeholder, "aria-label": what, oninput: change(name) }))));
+}
+
+// chosenFrom returns the values that a query has for fields.
+function chosenFrom(query, ...names) {
+  return Object.fromEntries(names.map((name) => [name, query[name] || ""]));
 }

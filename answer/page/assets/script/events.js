@@ -2,17 +2,24 @@ const levels = { emer: 0, err: 1, warn: 2, info: 3, dbg: 4 };
 
 function timelineView(_, query) {
   const list = element("div", {});
-  const state = { q: query.q || "", at: query.at || "", node: query.node || "" };
+  const state = chosenFrom(query, "at", "q", "what", "node");
   function draw() {
     const wanted = state.q.toLowerCase();
-    const found = theCase.timeline.filter((entry) => (state.node === "" || entry.node === state.node) && atMoment(entry, state.at) && [entry.node, entry.program, entry.database, entry.text, entry.original].filter(Boolean).join(" ").toLowerCase().includes(wanted));
+    const found = theCase.timeline.filter((entry) => (state.node === "" || entry.node === state.node) && isOfKind(entry, state.what) && atMoment(entry, state.at) && [entry.node, entry.program, entry.database, entry.text, entry.original].filter(Boolean).join(" ").toLowerCase().includes(wanted));
     list.replaceChildren(element("p", { class: "note" }, count(found.length, "entry", "entries")), ...listOf(found, entryLine, "ol"));
   }
   draw();
-  return [element("h2", {}, "Timeline"), absentOf("Timeline"), element("div", { class: "tools" },
-    element("label", { for: "at" }, "at"), element("input", { id: "at", type: "search", value: state.at, size: 12, placeholder: "14:02", oninput: (event) => { state.at = event.target.value; draw(); } }),
-    element("input", { type: "search", value: state.q, placeholder: "text", "aria-label": "filter the timeline", oninput: (event) => { state.q = event.target.value; draw(); } }),
-    element("select", { "aria-label": "node", onchange: (event) => { state.node = event.target.value; draw(); } }, element("option", { value: "" }, "all nodes"), theCase.nodes.map((node) => element("option", { value: node.name, selected: node.name === state.node }, node.name)))), list];
+  return [element("h2", {}, "Timeline"), absentOf("Timeline"), filters([
+    { name: "at", label: "at", placeholder: "at, as 14:02 or 2026-11-27" },
+    { name: "q", label: "filter the timeline", placeholder: "text" },
+    { name: "what", label: "what", options: [["", "changes and logs"], ["changes", "changes of databases"], ["problems", "errors and warnings"]] },
+    ...(theCase.nodes.length > 1 ? [{ name: "node", label: "node", options: [["", "all nodes"], ...theCase.nodes.map((node) => [node.name, node.name])] }] : []),
+  ], state, draw), list];
+}
+
+// isOfKind reports whether an entry is a change of a database, or a problem.
+function isOfKind(entry, kind) {
+  return kind === "changes" ? !!entry.database : kind === "problems" ? levels[(entry.level || "").toLowerCase()] <= levels.warn : true;
 }
 
 // atMoment reports whether an entry is of a moment, which is a part of a time: "14:02", or a date.
@@ -28,8 +35,15 @@ function entryLine(entry) {
   const level = (entry.level || "").toLowerCase();
   const source = [entry.node, entry.database || entry.program, entry.module].filter(Boolean).join(" ");
   return element("li", { class: "event " + (entry.database ? "change" : levels[level] <= 1 ? "bad" : level === "warn" ? "unsure" : "") },
-    element("a", { class: "moment", href: withQuery(route("timeline"), { at: time(entry.time).slice(0, 16) }) }, time(entry.time) || "no time"), element("span", { class: "source" }, source),
-    element("span", { class: "what" }, linked(entry.text), entry.count > 1 ? element("span", { class: "note" }, " " + entry.count.toLocaleString("en") + " times until " + time(entry.until)) : null));
+    element("a", { class: "moment", href: withQuery(route("timeline"), { at: time(entry.time).slice(0, 16) }) }, time(entry.time) || "no time"), element("span", { class: "source" }, label(source, 60)),
+    element("span", { class: "what" }, textOf(entry), entry.count > 1 ? element("span", { class: "note" }, " " + entry.count.toLocaleString("en") + " times until " + time(entry.until)) : null));
+}
+
+// textOf returns the text of an entry. What is further in a long one is shown when it is asked for.
+function textOf(entry) {
+  const most = 600;
+  if (entry.text.length <= most) return linked(entry.text);
+  return element("details", { class: "long" }, element("summary", { title: entry.text }, shorten(entry.text, most)), linked(entry.text));
 }
 
 // entriesNaming lists the entries of the timeline that have one of some names.

@@ -30,7 +30,7 @@ function flowEntry(flow, most) {
 async function flowsView(node, query) {
   const content = await flowsOf(node);
   const list = element("div", {});
-  const state = { q: query.q || "", hit: query.hit || "", stage: query.stage || "" };
+  const state = chosenFrom(query, "q", "hit", "stage");
   function draw() {
     const chosen = { ...query, ...state };
     const byStage = content.stages.map(() => []);
@@ -44,15 +44,15 @@ async function flowsView(node, query) {
     const filtered = found < content.flows.length;
     const packets = Math.max(0, ...content.stages.map((stage) => stage.packets));
     list.replaceChildren(element("p", { class: "note" }, count(found, "flow") + (filtered ? " of " + content.flows.length.toLocaleString("en") : "") + (node.flows > node.shown ? "; " + count(node.flows - node.shown, "flow") + " that matched the fewest packets are not in the page" : "")),
-      ...content.stages.map((stage, index) => stageOf(stage, byStage[index], { filtered, most, packets, open: filtered && found <= 60 })));
+      ...content.stages.map((stage, index) => stageOf(stage, byStage[index], { filtered, most, packets, open: filtered && found <= 60 })).filter(Boolean));
   }
   draw();
-  const stages = element("select", { "aria-label": "stage", onchange: (event) => { state.stage = event.target.value; draw(); } },
-    element("option", { value: "" }, "all tables"), content.stages.map((stage, index) => element("option", { value: index, selected: String(index) === state.stage }, [stage.bridge, stage.table, stage.name].filter((part) => part !== "").join(" "))));
-  const hit = element("select", { "aria-label": "packets", onchange: (event) => { state.hit = event.target.value; draw(); } },
-    [["", "hit or not"], ["hit", "matched packets"], ["never", "matched none"]].map(([value, text]) => element("option", { value, selected: value === state.hit }, text)));
-  const filter = element("input", { type: "search", value: state.q, placeholder: "match, port, policy, action", "aria-label": "filter flows", oninput: (event) => { state.q = event.target.value; draw(); } });
-  return [chosenBy(query), element("div", { class: "tools" }, filter, stages, hit), list];
+  const stages = content.stages.map((stage, index) => [index, [stage.bridge, stage.table, stage.name].filter((part) => part !== "").join(" ")]);
+  return [chosenBy(query), filters([
+    { name: "q", label: "filter flows", placeholder: "match, port, policy, action" },
+    { name: "stage", label: "stage", options: [["", "all tables"], ...stages] },
+    { name: "hit", label: "packets", options: [["", "hit or not"], ["hit", "matched packets"], ["never", "matched none"]] },
+  ], state, draw), list];
 }
 
 // chosenBy says which flows a link led to.
@@ -65,7 +65,7 @@ function chosenBy(query) {
 function stageOf(stage, flows, { filtered, most, packets, open }) {
   if (filtered && flows.length === 0) return null;
   const details = element("details", { class: "stage", open },
-    element("summary", {}, heat(stage.packets, packets), element("span", { class: "priority" }, stage.table), element("span", { class: "what" }, element("strong", {}, stage.name || "table " + stage.table), " ", element("span", { class: "note" }, stage.bridge + ", " + count(stage.flows, "flow") + (stage.never_hit ? ", " + stage.never_hit.toLocaleString("en") + " never hit" : "")))));
+    element("summary", {}, heat(stage.packets, packets), element("span", { class: "priority" }, stage.table), element("span", { class: "what" }, element("strong", {}, stage.name || "table " + stage.table), " ", element("span", { class: "note" }, stage.bridge + ", " + (filtered ? flows.length.toLocaleString("en") + " of " : "") + count(stage.flows, "flow") + (stage.never_hit ? ", " + stage.never_hit.toLocaleString("en") + " never hit" : "")))));
   let filled = false;
   const fill = () => {
     if (!filled) details.append(...listOf(flows, (flow) => flowEntry(flow, most), "ol"));

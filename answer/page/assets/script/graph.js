@@ -66,23 +66,42 @@ function rowMiddle(box, port) {
   return box.y - box.height / 2 + (at < 0 ? 16 : 30 + at * (rowHeight + 2) + rowHeight / 2);
 }
 
-function edgePath(edge, points, from, to) {
-  if (!points) { // both ends are at one box
-    const x = from.x + from.width / 2;
-    const [y1, y2] = [rowMiddle(from, edge.from.port), rowMiddle(from, edge.to.port)];
-    return `M ${x} ${y1} C ${x + 40} ${y1} ${x + 40} ${y2} ${x} ${y2}`;
+// columnsOf returns from where to where each column of boxes is, from left to right: dagre puts the middles of its boxes
+// above each other.
+function columnsOf(boxes) {
+  const columns = new Map();
+  for (const box of boxes) {
+    const column = columns.get(box.x) || { middle: box.x, left: Infinity, right: -Infinity };
+    columns.set(box.x, { middle: box.x, left: Math.min(column.left, box.x - box.width / 2), right: Math.max(column.right, box.x + box.width / 2) });
   }
-  const rightwards = from.x <= to.x;
-  const start = [from.x + (rightwards ? 1 : -1) * from.width / 2, rowMiddle(from, edge.from.port)];
-  const end = [to.x + (rightwards ? -1 : 1) * to.width / 2, rowMiddle(to, edge.to.port)];
-  const stops = [start, ...points.slice(1, -1).filter((point) => Math.abs(from.x - to.x) > (from.width + to.width) / 2 && point.x > Math.min(start[0], end[0]) && point.x < Math.max(start[0], end[0])).map((point) => [point.x, point.y]), end];
-  let path = `M ${start[0]} ${start[1]}`;
-  for (let i = 1; i < stops.length; i++) {
-    const [[x1, y1], [x2, y2]] = [stops[i - 1], stops[i]];
-    const bend = (x2 - x1) / 2;
-    path += ` C ${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+  return [...columns.values()].sort((a, b) => a.middle - b.middle);
+}
+
+// edgePath returns the way of an edge. It is level within the columns, at heights that dagre keeps free of boxes, and
+// bends between them only, so that it runs through no box.
+function edgePath(edge, points, from, to, columns) {
+  if (from.x === to.x) { // both ends are in one column
+    const x = columns.find((column) => column.middle === from.x).right;
+    const [y1, y2] = [rowMiddle(from, edge.from.port), rowMiddle(to, edge.to.port)];
+    return `M ${from.x + from.width / 2} ${y1} H ${x} C ${x + 40} ${y1} ${x + 40} ${y2} ${x} ${y2} H ${to.x + to.width / 2}`;
   }
-  return path;
+  if (from.x > to.x) return edgePath({ from: edge.to, to: edge.from }, points && [...points].reverse(), to, from, columns);
+  let path = `M ${from.x + from.width / 2} ${rowMiddle(from, edge.from.port)}`;
+  let [x, y] = [from.x, rowMiddle(from, edge.from.port)];
+  for (const column of columns.filter((one) => one.middle > from.x && one.middle <= to.x)) {
+    const before = columns.find((one) => one.middle === x).right;
+    const height = column.middle === to.x ? rowMiddle(to, edge.to.port) : heightAt(points, column.middle, y);
+    const bend = (column.left - before) / 2;
+    path += ` H ${before} C ${before + bend} ${y} ${column.left - bend} ${height} ${column.left} ${height}`;
+    [x, y] = [column.middle, height];
+  }
+  return path + ` H ${to.x - to.width / 2}`;
+}
+
+// heightAt returns the height of an edge in the middle of a column that it passes.
+function heightAt(points, x, otherwise) {
+  const at = (points || []).find((point) => Math.abs(point.x - x) < 1);
+  return at ? at.y : otherwise;
 }
 
 function drawnBox(box, addressOf, open) {
@@ -120,10 +139,11 @@ function picture(graph, addressOf, options = {}) {
   function draw() {
     const { boxes, g } = options.layout ? options.layout(graph, opened) : arranged(graph, opened, options.direction);
     size = { width: g.graph().width, height: g.graph().height };
+    const columns = columnsOf(boxes);
     canvas.replaceChildren(
       ...graph.edges.map((edge, index) => {
         const laid = g.edge({ v: String(edge.from.box), w: String(edge.to.box), name: String(index) });
-        return shape("path", { class: ["edge", edge.kind, edge.state].filter(Boolean).join(" "), d: edgePath(edge, laid && laid.points, boxes[edge.from.box], boxes[edge.to.box]) });
+        return shape("path", { class: ["edge", edge.kind, edge.state].filter(Boolean).join(" "), d: edgePath(edge, laid && laid.points, boxes[edge.from.box], boxes[edge.to.box], columns) });
       }),
       ...boxes.map((box) => drawnBox(box, addressOf, (all) => { opened.add(all); draw(); })));
     view.fit();
@@ -149,7 +169,7 @@ function mark(canvas, text, view) {
   let first = null;
   const wanted = text.toLowerCase();
   for (const part of canvas.querySelectorAll(".box, .row")) {
-    const own = part.matches(".box") ? part.querySelector("title") : part.querySelector("title");
+    const own = part.querySelector("title");
     const found = wanted !== "" && own && own.textContent.toLowerCase().includes(wanted);
     part.classList.toggle("found", found);
     if (found && !first) first = part;

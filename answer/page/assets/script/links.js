@@ -8,8 +8,9 @@ function withQuery(address, query) {
   return text ? address + "?" + text : address;
 }
 
+// link returns a link. Names that are long are cut.
 function link(address, ...text) {
-  return element("a", { href: address }, ...text);
+  return element("a", { href: address }, ...text.map((part) => (typeof part === "string" ? label(part) : part)));
 }
 
 // targets are the words and phrases that lead somewhere.
@@ -26,18 +27,27 @@ function addPhrase(phrase, address) {
   targets.phrases.get(first).push([phrase, address]);
 }
 
+// namesOfRules returns the rules by their names of several words, with and without what follows in parentheses: findings
+// say "Service ns/web" of the rule "Service ns/web (load balancer lb)".
+function namesOfRules() {
+  const found = new Map();
+  for (const rule of theCase.rules) {
+    for (const name of new Set([rule.name, rule.name.split(" (")[0]])) {
+      if (!name.includes(" ")) continue;
+      if (!found.has(name)) found.set(name, []);
+      found.get(name).push(rule);
+    }
+  }
+  return found;
+}
+
 function collectTargets() {
   for (const node of theCase.nodes) {
     addWord(node.name, route("nodes", node.name));
     addWord(node.host, route("nodes", node.name));
   }
-  const counted = new Map();
-  for (const rule of theCase.rules) counted.set(rule.name, (counted.get(rule.name) || 0) + 1);
-  for (const rule of theCase.rules) {
-    addWord(rule.uuid, route("rules", rule.uuid));
-    const address = counted.get(rule.name) > 1 ? withQuery(route("rules"), { q: rule.name }) : route("rules", rule.uuid);
-    if (rule.name.includes(" ")) addPhrase(rule.name, address);
-  }
+  for (const rule of theCase.rules) addWord(rule.uuid, route("rules", rule.uuid));
+  for (const [name, rules] of namesOfRules()) addPhrase(name, rules.length > 1 ? withQuery(route("rules"), { q: name }) : route("rules", rules[0].uuid));
   for (const end of theCase.endpoints) {
     for (const word of [end.name, end.port, end.mac, ...(end.ips || [])]) addWord(word, route("ports", end.name));
   }
@@ -64,7 +74,7 @@ function linked(text) {
 
 function targetAt(text, match) {
   for (const [phrase, address] of targets.phrases.get(match[0]) || []) {
-    if (text.startsWith(phrase, match.index)) return [phrase, address];
+    if (text.startsWith(phrase, match.index) && !/^[\p{L}\p{N}_-]/u.test(text.slice(match.index + phrase.length))) return [phrase, address];
   }
   for (let name = match[0]; name; name = name.replace(/[.:/@-]+[^.:/@-]*$/, "") === name ? "" : name.replace(/[.:/@-]+[^.:/@-]*$/, "")) {
     if (targets.words.has(name)) return [name, targets.words.get(name)];

@@ -1,11 +1,10 @@
 const app = document.getElementById("app");
-const staticViews = document.getElementById("overview");
 
 // Views by the first part of an address: what returns their content.
 const views = { nodes: nodeView, physical: physicalView, network: networkView, ports: portsView, rules: rulesView, reach: reachView, drift: driftView, timeline: timelineView, search: searchView };
 
 function missing(kind, name) {
-  return [element("h2", {}, "Not in this page"), element("p", {}, "There is no " + kind + " " + name + ".")];
+  return [element("h2", {}, "Not in this page"), element("p", {}, "There is no " + kind + " ", label(name), ".")];
 }
 
 // absentOf says why a part is missing.
@@ -19,24 +18,43 @@ function searchView(_, query) {
   const ports = [...portsOf(theCase.physical)].filter(({ box }) => box.kind === "bridge");
   const groups = [
     ["Nodes", theCase.nodes.filter((node) => has(node.name, node.host)), (node) => link(route("nodes", node.name), node.name)],
-    ["Endpoints", theCase.endpoints.filter((end) => has(describeEnd(end))), (end) => [link(route("ports", end.name), end.name), element("span", { class: "note" }, " " + describeEnd(end))]],
-    ["Rules", theCase.rules.filter((rule) => has(rule.name, rule.uuid, ...(rule.columns || []).map((column) => column.value))), (rule) => [link(route("rules", rule.uuid), rule.name), element("span", { class: "note" }, " " + rule.table)]],
+    ["Endpoints", theCase.endpoints.filter((end) => has(describeEnd(end))), (end) => [link(route("ports", end.name), end.name), element("span", { class: "note" }, " ", label(describeEnd(end), 200))]],
+    ["Rules", theCase.rules.filter((rule) => has(rule.name, rule.uuid, ...(rule.columns || []).map((column) => column.value))), ruleEntry],
     ["Switches and routers", (theCase.logical ? theCase.logical.boxes : []).filter((box) => has(box.name, box.note)), (box) => link(route("network", box.name), box.kind + " " + box.name)],
     ["Ports of bridges", ports.filter(({ port }) => has(port.name, ...(port.aliases || []))), ({ box, port }) => link(route("nodes", nodeOf(box), "ports", port.name), [nodeOf(box), box.name, port.name].join(" "))],
-    ["Findings", theCase.check.findings.filter((finding) => has(finding.what, finding.rule, ...(finding.evidence || []))), (finding) => [link(route("findings", theCase.check.findings.indexOf(finding)), finding.severity.toUpperCase()), " " + finding.what]],
+    ["Findings", theCase.check.findings.filter((finding) => has(finding.what, finding.rule, ...(finding.evidence || []))), (finding) => [link(route("findings", theCase.check.findings.indexOf(finding)), finding.severity.toUpperCase()), " ", label(finding.what, 300)]],
     ["Traces", (theCase.traces || []).filter((trace) => has(trace.question, trace.headline)), (trace) => link(route("traces", theCase.traces.indexOf(trace)), trace.question)],
     ["Timeline", theCase.timeline.filter((entry) => has(entry.text)), (entry) => link(withQuery(route("timeline"), { q: text }), time(entry.time) + " " + shorten(entry.text, 120))],
   ].filter(([, found]) => wanted !== "" && found.length > 0);
-  return [element("h2", {}, "Search: " + text), groups.length ? null : element("p", {}, "Nothing in this page is called " + text + "."),
+  return [element("h2", {}, "Search: ", label(text)), groups.length ? null : element("p", {}, "No name in this page has ", label(text), "."), flowsWith(text),
     groups.map(([title, found, show]) => [element("h3", {}, title + " (" + found.length.toLocaleString("en") + ")"), ...listOf(found, (one) => element("li", { class: "line" }, show(one)), "ul", 20)])];
 }
 
-// show shows what the address of the page names.
+// flowsWith leads to the flows of the nodes that have a text.
+function flowsWith(text) {
+  const nodes = theCase.nodes.filter((node) => node.chunk);
+  return text && nodes.length ? element("p", {}, "Flows with this text on ", nodes.slice(0, 24).map((node, index) => [index ? ", " : "", link(withQuery(route("nodes", node.name, "flows"), { q: text }), node.name)]), nodes.length > 24 ? " and " + (nodes.length - 24) + " more nodes" : "") : null;
+}
+
+// partsOf returns the parts of an address. One that no link of the page has is taken as it is.
+function partsOf(path) {
+  try {
+    return path.split("/").map(decodeURIComponent);
+  } catch {
+    return path.split("/");
+  }
+}
+
+let shows = 0; // how often show was called
+
+// show shows what the address of the page names, unless a later one was named meanwhile.
 async function show() {
   if (location.hash && !location.hash.startsWith("#/")) return; // a place in a drawn trace
+  const number = ++shows;
   const [path, query] = location.hash.slice(2).split("?");
-  const [view = "", ...rest] = path.split("/").map(decodeURIComponent);
+  const [view, ...rest] = partsOf(path);
   const drawn = await (views[view] ? views[view](rest, Object.fromEntries(new URLSearchParams(query))) : null);
+  if (number !== shows) return;
   for (const part of document.querySelectorAll("main > section")) part.hidden = part !== app && part.dataset.view !== view;
   app.hidden = !drawn;
   app.replaceChildren(...[drawn].flat(Infinity).filter(Boolean));
@@ -45,6 +63,23 @@ async function show() {
     else tab.removeAttribute("aria-current");
   }
   showPart(view, rest[0]);
+  document.body.dataset.shown = location.hash;
+}
+
+const scrolled = new Map(); // how far the view of an address was scrolled when the user left it
+
+// follow shows the view of a new address. A view that the user comes back to is scrolled as it was.
+async function follow(event) {
+  scrolled.set(new URL(event.oldURL).hash, window.scrollY);
+  const known = history.state && history.state.seen;
+  await show();
+  if (known && scrolled.has(location.hash)) window.scrollTo(0, scrolled.get(location.hash));
+  history.replaceState({ seen: true }, "");
+  const heading = document.querySelector("main > section:not([hidden]) h2");
+  if (heading && !known) {
+    heading.tabIndex = -1;
+    heading.focus({ preventScroll: true });
+  }
 }
 
 // showPart shows one of the findings or traces, or else the top of the page.
@@ -71,6 +106,15 @@ function filterFindings() {
   text.addEventListener("input", draw);
 }
 
+const mostPrinted = 2000; // entries of a list that printing opens
+
+// openLists shows the further entries of lists before the page is printed.
+function openLists() {
+  for (const more of app.querySelectorAll("button.more")) {
+    while (!more.hidden && more.previousElementSibling.childElementCount < mostPrinted) more.click();
+  }
+}
+
 async function begin() {
   theCase = await load("case");
   collectTargets();
@@ -86,7 +130,10 @@ async function begin() {
       document.getElementById("query").focus();
     }
   });
-  window.addEventListener("hashchange", show);
+  history.scrollRestoration = "manual";
+  history.replaceState({ seen: true }, "");
+  window.addEventListener("hashchange", follow);
+  window.addEventListener("beforeprint", openLists);
   document.body.classList.add("live");
   await show();
   document.body.dataset.ready = "yes";

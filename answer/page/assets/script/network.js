@@ -17,7 +17,7 @@ function networkView([name]) {
   const chosen = graph.boxes.findIndex((box) => box.name === name);
   const large = graph.boxes.length > mostBoxes;
   const shown = large ? surroundings(graph, chosen >= 0 ? chosen : mostJoined(graph)) : graph;
-  return [element("h2", {}, chosen >= 0 ? graph.boxes[chosen].kind + " " + name : "Logical network"), element("p", { class: "note" }, graph.title, large ? "; shown is what is near " + shown.center + ": choose another switch or router below" : ""),
+  return [element("h2", {}, chosen >= 0 ? label(graph.boxes[chosen].kind + " " + name) : "Logical network"), element("p", { class: "note" }, graph.title, large ? "; shown is what is near " + shown.center + ": choose another switch or router below" : ""),
     picture(shown, placesOfNetwork, { find: chosen >= 0 && !large ? name : "" }), large ? boxList(graph) : null, chosen >= 0 ? boxView(graph, chosen) : null];
 }
 
@@ -66,8 +66,9 @@ function surroundings(graph, center) {
 // physicalView shows the nodes, their tunnels and the physical networks.
 function physicalView() {
   if (!theCase.physical) return [element("h2", {}, "Nodes and tunnels"), element("p", {}, "No bridges were collected.")];
-  const graph = nodesGraph(theCase.physical);
-  return [element("h2", {}, "Nodes and tunnels"), element("p", { class: "note" }, theCase.physical.title), picture(graph, { box: (box) => box.address, port: (box, port) => port.address }, graph.boxes.length > 24 ? { layout: gridded } : {}),
+  const all = nodesGraph(theCase.physical);
+  const graph = all.boxes.length > mostDrawn ? summedUp(all) : all;
+  return [element("h2", {}, "Nodes and tunnels"), element("p", { class: "note" }, theCase.physical.title), picture(graph, { box: (box) => box.address, port: (box, port) => port.address }, graph.boxes.length > mostDrawn ? { layout: gridded } : {}),
     graph.broken.length ? [element("h3", {}, "Not up"), element("ul", {}, graph.broken.map((edge) => element("li", {}, linked(edge))))] : null];
 }
 
@@ -94,15 +95,33 @@ function nodesGraph(physical) {
     const key = [Math.min(from, to), Math.max(from, to), edge.kind].join(" ");
     if (!edges.has(key) || isDown(edge.state)) edges.set(key, { from: { box: from, port: -1 }, to: { box: to, port: -1 }, kind: edge.kind, state: edge.state });
   }
-  return { title: physical.title, boxes, edges: boxes.length > 24 ? [...edges.values()].filter((edge) => isDown(edge.state)) : [...edges.values()], broken, remarks: boxes.length > 24 ? ["Tunnels that are up are not drawn for so many nodes: the page of each node has its own."] : [] };
+  return { title: physical.title, boxes, edges: [...edges.values()], broken };
+}
+
+const mostDrawn = 24; // nodes between which tunnels are drawn
+
+// summedUp returns a graph without edges, whose boxes say how many they have.
+function summedUp(graph) {
+  const ends = graph.boxes.map(() => ({ all: 0, down: [] }));
+  for (const edge of graph.edges) {
+    for (const [here, there] of [[edge.from.box, edge.to.box], [edge.to.box, edge.from.box]]) {
+      ends[here].all++;
+      if (isDown(edge.state)) ends[here].down.push(graph.boxes[there].name);
+    }
+  }
+  graph.boxes.forEach((box, index) => {
+    const { all, down } = ends[index];
+    if (all > 0) box.ports.push({ name: count(all, "link"), kind: "tunnel", note: down.length ? count(down.length, "link") + " not up" : "", detail: down.map((name) => "not up: " + name), state: down.length ? "down" : "", address: box.address });
+  });
+  return { ...graph, edges: [], remarks: ["The links of so many nodes are counted, not drawn: the page of each node has its own."] };
 }
 
 // gridded puts many boxes into rows and columns.
 function gridded(graph, opened) {
   const boxes = graph.boxes.map((box) => measured(box, new Set(), opened.has(box)));
-  const columns = Math.ceil(Math.sqrt(boxes.length / 2));
+  const columns = Math.ceil(Math.sqrt(boxes.length / 2.5));
   const width = Math.max(...boxes.map((box) => box.width)), height = Math.max(...boxes.map((box) => box.height));
   boxes.forEach((box, index) => Object.assign(box, { x: 16 + (index % columns) * (width + 30) + width / 2, y: 16 + Math.floor(index / columns) * (height + 30) + height / 2 }));
-  const g = { graph: () => ({ width: columns * (width + 30) + 16, height: Math.ceil(boxes.length / columns) * (height + 30) + 16 }), edge: () => ({ points: [0, 0] }) };
+  const g = { graph: () => ({ width: columns * (width + 30) + 16, height: Math.ceil(boxes.length / columns) * (height + 30) + 16 }) };
   return { boxes, g };
 }

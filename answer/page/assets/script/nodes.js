@@ -12,7 +12,7 @@ async function nodeView([name, section = "", ...rest], query) {
   if (!node) return missing("node", name);
   if (section === "ports") return interfaceView(node, rest[0]);
   const [, , show] = nodeSections.find(([part]) => part === section) || nodeSections[0];
-  return [element("h2", {}, "Node " + node.name),
+  return [element("h2", {}, "Node ", label(node.name)),
     facts([["versions", [node.ovs && "Open vSwitch " + node.ovs, node.ovn && "OVN " + node.ovn].filter(Boolean).join(", ")], ["recorded", time(node.recorded)], ["fidelity", node.fidelity], ["drift", node.drifted && linked(node.drifted)]]),
     element("nav", { class: "sections" }, nodeSections.map(([part, text]) => element("a", { href: part ? route("nodes", name, part) : route("nodes", name), "aria-current": part === section ? "page" : null }, text))),
     await show(node, query), section === "" ? findingsAbout((finding) => (finding.nodes || []).includes(name) || theCase.nodes.length === 1) : null];
@@ -51,7 +51,7 @@ function interfaceView(node, name) {
   const { box, port } = found;
   const end = theCase.endpoints.find((known) => known.port && (port.aliases || []).includes(known.port));
   const names = [port.name, end && end.port, end && end.name].filter(Boolean).join("\n");
-  return [element("h2", {}, "Port " + port.name),
+  return [element("h2", {}, "Port ", label(port.name)),
     facts([["node", link(route("nodes", node.name), node.name)], ["bridge", box.name], ["number", port.number], ["state", port.state || "not recorded"], ["kind", port.kind], ["note", port.note],
       ["endpoint", end && link(route("ports", end.name), end.name)], ["more", (port.detail || []).map((text) => element("div", {}, linked(text)))],
       ["joined with", joinedWith(found)], ["flows", link(withQuery(route("nodes", node.name, "flows"), { port: names }), "those that match the port")]]),

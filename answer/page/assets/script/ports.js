@@ -1,16 +1,23 @@
 function portsView([name], query) {
   if (name) return portView(name);
   const list = element("div", {});
-  const state = { q: query.q || "", kind: "" };
+  const state = chosenFrom(query, "q", "kind");
   const kinds = [...new Set(theCase.endpoints.map((end) => end.kind))].sort();
   function draw() {
     const wanted = state.q.toLowerCase();
     const found = theCase.endpoints.filter((end) => (state.kind === "" || end.kind === state.kind) && describeEnd(end).toLowerCase().includes(wanted));
-    list.replaceChildren(element("p", { class: "note" }, count(found.length, "endpoint")), ...listOf(found, (end) => element("li", { class: "line" }, link(route("ports", end.name), end.name), element("span", { class: "note" }, " " + describeEnd(end))), "ul"));
+    const [rows, more] = listOf(found, endRow, "tbody");
+    list.replaceChildren(element("p", { class: "note" }, count(found.length, "endpoint")), element("div", { class: "scroll" }, element("table", { class: "wide" }, headRow(["name", "kind", "addresses", "network", "node"]), rows)), more);
   }
   draw();
-  return [element("h2", {}, "Pods, instances, services and routers"), element("div", { class: "tools" }, element("input", { type: "search", value: state.q, placeholder: "name, address, node", "aria-label": "filter endpoints", oninput: (event) => { state.q = event.target.value; draw(); } }),
-    element("select", { "aria-label": "kind", onchange: (event) => { state.kind = event.target.value; draw(); } }, element("option", { value: "" }, "all kinds"), kinds.map((kind) => element("option", { value: kind }, kind)))), list];
+  return [element("h2", {}, "Pods, instances, services and routers"), absentOf("Endpoints"),
+    filters([{ name: "q", label: "filter endpoints", placeholder: "name, address, node" }, { name: "kind", label: "kind", options: [["", "all kinds"], ...kinds.map((kind) => [kind, kind])] }], state, draw), list];
+}
+
+function endRow(end) {
+  const network = end.network || end.switch;
+  return element("tr", {}, cell(link(route("ports", end.name), end.name)), element("td", { class: "note" }, end.kind), element("td", {}, (end.ips || []).join(" "), element("span", { class: "note" }, " " + (end.mac || ""))),
+    cell(network && linked(network)), cell(end.node && link(route("nodes", end.node), end.node)));
 }
 
 function describeEnd(end) {
@@ -23,7 +30,7 @@ function portView(name) {
   const end = all[0];
   const found = interfaceOf(end.port);
   const names = [end.name, end.port, end.mac, ...(end.ips || [])].filter(Boolean);
-  return [element("h2", {}, end.name),
+  return [element("h2", {}, label(end.name)),
     all.map((one) => facts([["kind", one.kind], ["logical port", one.port !== one.name ? one.port : ""], ["addresses", (one.ips || []).join(", ")], ["MAC", one.mac],
       ["network", linked([one.network, one.switch].filter((text, index, list) => text && list.indexOf(text) === index).join(", "))], ["backends", linked((one.backends || []).join(", "))]])),
     element("h3", {}, "Its way"), wayOf(end, found), end.port ? flowsNaming(end, found) : null, matrixOf(end), tracesNaming(names), findingsNaming(names), entriesNaming(names)];
@@ -31,7 +38,7 @@ function portView(name) {
 
 // wayOf shows the way from an endpoint over its interface, bridge and logical network to the routers beyond.
 function wayOf(end, found) {
-  const steps = [end.name];
+  const steps = [label(end.name)];
   if (found) steps.push(link(route("nodes", nodeOf(found.box), "ports", found.port.name), "interface " + found.port.name + (found.port.number ? " (port " + found.port.number + ")" : "")), link(route("nodes", nodeOf(found.box)), found.box.name + " on " + nodeOf(found.box)));
   else if (end.node) steps.push(link(route("nodes", end.node), end.node));
   const graph = theCase.logical;

@@ -7,24 +7,30 @@ function rulesView([uuid], query) {
   if (uuid) return ruleView(theCase.rules.find((rule) => rule.uuid === uuid), uuid);
   const list = element("div", {});
   const tables = [...new Set(theCase.rules.map((rule) => rule.table))].sort();
-  const state = { q: query.q || "", table: query.table || "" };
+  const state = chosenFrom(query, "q", "table");
   function draw() {
     const wanted = state.q.toLowerCase();
     const found = theCase.rules.filter((rule) => (state.table === "" || rule.table === state.table) && (rule.name + " " + rule.uuid + " " + (rule.columns || []).map((column) => column.value).join(" ")).toLowerCase().includes(wanted))
       .sort((a, b) => b.packets - a.packets);
     const most = Math.max(0, ...found.map((rule) => rule.packets));
-    list.replaceChildren(element("p", { class: "note" }, count(found.length, "rule")), ...listOf(found, (rule) => element("li", { class: "flow line" }, heat(rule.packets, most), element("span", { class: "what" }, link(route("rules", rule.uuid), rule.name), element("span", { class: "note" }, " " + rule.table + ", " + count(Object.values(rule.flows).reduce((a, b) => a + b, 0), "flow")))), "ol"));
+    list.replaceChildren(element("p", { class: "note" }, count(found.length, "rule")), ...listOf(found, (rule) => element("li", { class: "flow line" }, heat(rule.packets, most), element("span", { class: "what" }, ruleEntry(rule))), "ol"));
   }
   draw();
   return [element("h2", {}, "Rules"), element("p", { class: "note" }, "The rows of the databases that flows were made from, with the packets that their flows matched."),
-    element("div", { class: "tools" }, element("input", { type: "search", value: state.q, placeholder: "name, match, address", "aria-label": "filter rules", oninput: (event) => { state.q = event.target.value; draw(); } }),
-      element("select", { "aria-label": "table", onchange: (event) => { state.table = event.target.value; draw(); } }, element("option", { value: "" }, "all tables"), tables.map((name) => element("option", { value: name, selected: name === state.table }, name)))), list];
+    filters([{ name: "q", label: "filter rules", placeholder: "name, match, address" }, { name: "table", label: "table", options: [["", "all tables"], ...tables.map((name) => [name, name])] }], state, draw), list];
+}
+
+// ruleEntry returns a rule in a list, with where its flows are: zones have rules of the same name.
+function ruleEntry(rule) {
+  const nodes = Object.keys(rule.flows).map((index) => theCase.nodes[index].name);
+  const where = theCase.nodes.length === 1 ? "" : " on " + (nodes.length > 3 ? count(nodes.length, "node") : nodes.join(", "));
+  return [link(route("rules", rule.uuid), label(rule.name)), element("span", { class: "note" }, " " + rule.table + ", " + count(Object.values(rule.flows).reduce((a, b) => a + b, 0), "flow") + where)];
 }
 
 function ruleView(rule, uuid) {
   if (!rule) return missing("rule", uuid);
   const nodes = Object.entries(rule.flows).map(([index, number]) => [theCase.nodes[index], number]);
-  return [element("h2", {}, rule.name),
+  return [element("h2", {}, label(rule.name)),
     facts([["table", rule.table], ["UUID", rule.uuid], ["packets", count(rule.packets, "packet") + " matched its flows"]]),
     element("h3", {}, "Its flows"), element("ul", {}, nodes.map(([node, number]) => element("li", {}, link(withQuery(route("nodes", node.name, "flows"), { rule: rule.uuid }), count(number, "flow") + " on " + node.name)))),
     nodes.length < theCase.nodes.length && theCase.nodes.length > 1 ? element("p", { class: "note" }, "No flows on " + theCase.nodes.filter((node, index) => !rule.flows[index]).map((node) => node.name).join(", ")) : null,
