@@ -3,6 +3,8 @@
 const rowHeight = 20;
 const boxPadding = 10;
 const mostRows = 24; // of a box; the others are one row that opens them
+const crowd = 30; // boxes in a picture in which a box has only fewerRows
+const fewerRows = 8;
 const pen = document.createElement("canvas").getContext("2d");
 
 function widthOf(text, bold) {
@@ -15,13 +17,13 @@ function isDown(state) {
 }
 
 // rowsOf returns the ports of a box that have a row: those with edges and those that were not up first.
-function rowsOf(box, joined, all) {
+function rowsOf(box, joined, most) {
   const ports = (box.ports || []).map((port, index) => ({ port, index }));
-  if (all || ports.length <= mostRows) return ports;
+  if (ports.length <= most) return ports;
   const important = (row) => joined.has(row.index) || isDown(row.port.state) || row.port.kind === "internal";
   const first = ports.filter(important);
   const others = ports.filter((row) => !important(row));
-  const kept = first.concat(others).slice(0, mostRows);
+  const kept = first.concat(others).slice(0, most);
   return kept.concat([{ more: ports.length - kept.length }]);
 }
 
@@ -32,76 +34,13 @@ function portText(port) {
 }
 
 // measured returns a box with its rows and its size.
-function measured(box, joined, all) {
+function measured(box, joined, most) {
   const title = shorten([box.node, box.name].filter(Boolean).join(" "), 60);
   const note = shorten(box.note || "", 70);
-  const rows = rowsOf(box, joined, all).map((row) => (row.more ? { ...row, name: "and " + row.more + " more", note: "" } : { ...row, ...portText(row.port) }));
+  const rows = rowsOf(box, joined, most).map((row) => (row.more ? { ...row, name: "and " + row.more + " more", note: "" } : { ...row, ...portText(row.port) }));
   const name = Math.max(0, ...rows.map((row) => widthOf(row.name)));
   const wide = Math.max(widthOf(title, true) + (note ? 12 + widthOf(note) : 0), ...rows.map((row) => name + (row.note ? 12 + widthOf(row.note) : 0) + 14));
   return { box, title, note, rows, nameWidth: name, width: Math.ceil(wide + 2 * boxPadding), height: 30 + rows.length * (rowHeight + 2) + (rows.length ? 8 : 0) };
-}
-
-// arranged lays out boxes, and returns their positions and the way of each edge.
-function arranged(graph, opened, direction) {
-  const joined = graph.boxes.map(() => new Set());
-  for (const edge of graph.edges) {
-    joined[edge.from.box].add(edge.from.port);
-    joined[edge.to.box].add(edge.to.port);
-  }
-  const boxes = graph.boxes.map((box, index) => measured(box, joined[index], opened.has(box)));
-  const g = new dagre.graphlib.Graph({ multigraph: true });
-  g.setGraph({ rankdir: direction || "LR", nodesep: 26, ranksep: 70, edgesep: 12, marginx: 16, marginy: 16 });
-  g.setDefaultEdgeLabel(() => ({}));
-  boxes.forEach((box, index) => g.setNode(String(index), box));
-  graph.edges.forEach((edge, index) => {
-    if (edge.from.box !== edge.to.box) g.setEdge(String(edge.from.box), String(edge.to.box), {}, String(index));
-  });
-  dagre.layout(g);
-  return { boxes, g };
-}
-
-// rowMiddle returns the height of the row of a port in a box, or the middle of the head.
-function rowMiddle(box, port) {
-  const at = box.rows.findIndex((row) => row.index === port);
-  return box.y - box.height / 2 + (at < 0 ? 16 : 30 + at * (rowHeight + 2) + rowHeight / 2);
-}
-
-// columnsOf returns from where to where each column of boxes is, from left to right: dagre puts the middles of its boxes
-// above each other.
-function columnsOf(boxes) {
-  const columns = new Map();
-  for (const box of boxes) {
-    const column = columns.get(box.x) || { middle: box.x, left: Infinity, right: -Infinity };
-    columns.set(box.x, { middle: box.x, left: Math.min(column.left, box.x - box.width / 2), right: Math.max(column.right, box.x + box.width / 2) });
-  }
-  return [...columns.values()].sort((a, b) => a.middle - b.middle);
-}
-
-// edgePath returns the way of an edge. It is level within the columns, at heights that dagre keeps free of boxes, and
-// bends between them only, so that it runs through no box.
-function edgePath(edge, points, from, to, columns) {
-  if (from.x === to.x) { // both ends are in one column
-    const x = columns.find((column) => column.middle === from.x).right;
-    const [y1, y2] = [rowMiddle(from, edge.from.port), rowMiddle(to, edge.to.port)];
-    return `M ${from.x + from.width / 2} ${y1} H ${x} C ${x + 40} ${y1} ${x + 40} ${y2} ${x} ${y2} H ${to.x + to.width / 2}`;
-  }
-  if (from.x > to.x) return edgePath({ from: edge.to, to: edge.from }, points && [...points].reverse(), to, from, columns);
-  let path = `M ${from.x + from.width / 2} ${rowMiddle(from, edge.from.port)}`;
-  let [x, y] = [from.x, rowMiddle(from, edge.from.port)];
-  for (const column of columns.filter((one) => one.middle > from.x && one.middle <= to.x)) {
-    const before = columns.find((one) => one.middle === x).right;
-    const height = column.middle === to.x ? rowMiddle(to, edge.to.port) : heightAt(points, column.middle, y);
-    const bend = (column.left - before) / 2;
-    path += ` H ${before} C ${before + bend} ${y} ${column.left - bend} ${height} ${column.left} ${height}`;
-    [x, y] = [column.middle, height];
-  }
-  return path + ` H ${to.x - to.width / 2}`;
-}
-
-// heightAt returns the height of an edge in the middle of a column that it passes.
-function heightAt(points, x, otherwise) {
-  const at = (points || []).find((point) => Math.abs(point.x - x) < 1);
-  return at ? at.y : otherwise;
 }
 
 function drawnBox(box, addressOf, open) {
@@ -137,21 +76,21 @@ function picture(graph, addressOf, options = {}) {
   let size = { width: 100, height: 100 };
   const view = viewOf(svg, () => size);
   function draw() {
-    const { boxes, g } = options.layout ? options.layout(graph, opened) : arranged(graph, opened, options.direction);
-    size = { width: g.graph().width, height: g.graph().height };
-    const columns = columnsOf(boxes);
+    const laid = (options.layout || arranged)(graph, opened);
+    size = laid.size;
     canvas.replaceChildren(
-      ...graph.edges.map((edge, index) => {
-        const laid = g.edge({ v: String(edge.from.box), w: String(edge.to.box), name: String(index) });
-        return shape("path", { class: ["edge", edge.kind, edge.state].filter(Boolean).join(" "), d: edgePath(edge, laid && laid.points, boxes[edge.from.box], boxes[edge.to.box], columns) });
-      }),
-      ...boxes.map((box) => drawnBox(box, addressOf, (all) => { opened.add(all); draw(); })));
-    view.fit();
+      ...[...laid.ways].map(([edge, way]) => shape("path", { class: ["edge", edge.kind, edge.state].filter(Boolean).join(" "), d: way })),
+      ...laid.boxes.map((box) => drawnBox(box, addressOf, (all) => { opened.add(all); draw(); })));
+    view.begin();
   }
   draw();
-  requestAnimationFrame(view.fit); // the picture has its width once it is in the page
+  requestAnimationFrame(view.begin); // the picture has its width once it is in the page
   const find = element("input", { type: "search", placeholder: "find in the picture", "aria-label": "find in the picture", oninput: () => mark(canvas, find.value, view) });
-  if (options.find) { find.value = options.find; requestAnimationFrame(() => mark(canvas, options.find, view)); }
+  const chosen = options.chosen && canvas.querySelectorAll(".box")[graph.boxes.indexOf(options.chosen)];
+  if (chosen) {
+    chosen.classList.add("found");
+    requestAnimationFrame(() => view.showBeyond(chosen.getBBox()));
+  }
   const button = (text, what, act) => element("button", { type: "button", title: what, "aria-label": what, onclick: act }, text);
   return element("figure", { class: "picture" },
     element("div", { class: "tools" }, find, button("+", "larger", () => view.zoom(1.25)), button("\u2212", "smaller", () => view.zoom(0.8)), button("fit", "show all", view.fit), legend(graph)),
@@ -186,13 +125,17 @@ function viewOf(svg, size) {
     box = { x: x - (x - box.x) / by, y: y - (y - box.y) / by, width: box.width / by, height: box.height / by };
     apply();
   }
-  function fit() {
+  function begin() { // all of the picture, or the upper part of a high one, so that it can be read
     const all = size();
-    box = { x: 0, y: 0, width: all.width, height: all.height };
-    const width = svg.clientWidth || 900;
-    const scale = Math.min(1, width / all.width);
-    svg.style.height = Math.min(Math.max(120, all.height * scale), 1.5 * window.innerHeight) + "px";
+    const scale = Math.min(1, (svg.clientWidth || 900) / all.width);
+    const height = Math.min(Math.max(120, all.height * scale), 2.5 * window.innerHeight);
+    svg.style.height = height + "px";
     svg.style.maxWidth = Math.max(320, all.width) + "px";
+    box = { x: 0, y: 0, width: all.width, height: height / scale };
+    apply();
+  }
+  function fit() {
+    box = { x: 0, y: 0, ...size() };
     apply();
   }
   const move = (dx, dy) => { box.x += dx * box.width; box.y += dy * box.height; apply(); };
@@ -213,5 +156,12 @@ function viewOf(svg, size) {
     svg.addEventListener("pointermove", drag);
     window.addEventListener("pointerup", () => svg.removeEventListener("pointermove", drag), { once: true });
   });
-  return { zoom, fit, show(at) { box = { x: at.x - 300, y: at.y - 160, width: Math.max(at.width, 200) + 600, height: Math.max(at.height, 80) + 320 }; apply(); } };
+  function show(at) { // in the middle, in a picture that is no higher than a window
+    const height = Math.min(svg.clientHeight, 0.75 * window.innerHeight);
+    svg.style.height = height + "px";
+    box = { x: at.x + at.width / 2 - svg.clientWidth / 2, y: at.y + at.height / 2 - height / 2, width: svg.clientWidth, height };
+    apply();
+  }
+  const showBeyond = (at) => { if (at.y + at.height > box.height) show(at); };
+  return { zoom, fit, begin, show, showBeyond };
 }

@@ -20,7 +20,7 @@ function searchView(_, query) {
     ["Nodes", theCase.nodes.filter((node) => has(node.name, node.host)), (node) => link(route("nodes", node.name), node.name)],
     ["Endpoints", theCase.endpoints.filter((end) => has(describeEnd(end))), (end) => [link(route("ports", end.name), end.name), element("span", { class: "note" }, " ", label(describeEnd(end), 200))]],
     ["Rules", theCase.rules.filter((rule) => has(rule.name, rule.uuid, ...(rule.columns || []).map((column) => column.value))), ruleEntry],
-    ["Switches and routers", (theCase.logical ? theCase.logical.boxes : []).filter((box) => has(box.name, box.note)), (box) => link(route("network", box.name), box.kind + " " + box.name)],
+    ["Switches and routers", (theCase.logical ? theCase.logical.boxes : []).filter((box) => has(box.name, box.note)), (box) => link(networkRoute(box), titleOfBox(box))],
     ["Ports of bridges", ports.filter(({ port }) => has(port.name, ...(port.aliases || []))), ({ box, port }) => link(route("nodes", nodeOf(box), "ports", port.name), [nodeOf(box), box.name, port.name].join(" "))],
     ["Findings", theCase.check.findings.filter((finding) => has(finding.what, finding.rule, ...(finding.evidence || []))), (finding) => [link(route("findings", theCase.check.findings.indexOf(finding)), finding.severity.toUpperCase()), " ", label(finding.what, 300)]],
     ["Traces", (theCase.traces || []).filter((trace) => has(trace.question, trace.headline)), (trace) => link(route("traces", theCase.traces.indexOf(trace)), trace.question)],
@@ -94,6 +94,16 @@ function showPart(view, name) {
   } else window.scrollTo(0, 0);
 }
 
+const longReason = 300;
+
+// foldReasons folds long texts of the overview.
+function foldReasons() {
+  for (const reason of document.querySelectorAll(".absent td")) {
+    const text = reason.textContent;
+    if (text.length > longReason) reason.replaceChildren(element("details", { class: "long" }, element("summary", { title: text }, shorten(text, longReason)), text));
+  }
+}
+
 // filterFindings shows the findings of a severity or with a text.
 function filterFindings() {
   const severity = document.getElementById("severity"), text = document.getElementById("finding-text");
@@ -119,6 +129,7 @@ async function begin() {
   theCase = await load("case");
   collectTargets();
   linkTexts();
+  foldReasons();
   filterFindings();
   document.getElementById("search").addEventListener("submit", (event) => {
     event.preventDefault();

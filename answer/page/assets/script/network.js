@@ -1,24 +1,65 @@
 // Pictures of more boxes than this show the surroundings of one of them.
 const mostBoxes = 120;
 
+// networkRoute returns the address of a switch or router: zones have some of the same name.
+function networkRoute(box) {
+  return box.node ? route("network", box.name, box.node) : route("network", box.name);
+}
+
 const placesOfNetwork = {
-  box: (box) => route("network", box.name),
+  box: networkRoute,
   port: (box, port) => {
     for (const name of [port.name, ...(port.aliases || [])]) {
       if (targets.words.has(name) && targets.words.get(name).startsWith("#/ports/")) return targets.words.get(name);
     }
-    return route("network", box.name);
+    return networkRoute(box);
   },
 };
 
-function networkView([name]) {
+function networkView([name, node]) {
   const graph = theCase.logical;
   if (!graph) return [element("h2", {}, "Logical network"), element("p", {}, "No northbound database of OVN was collected.")];
-  const chosen = graph.boxes.findIndex((box) => box.name === name);
-  const large = graph.boxes.length > mostBoxes;
-  const shown = large ? surroundings(graph, chosen >= 0 ? chosen : mostJoined(graph)) : graph;
-  return [element("h2", {}, chosen >= 0 ? label(graph.boxes[chosen].kind + " " + name) : "Logical network"), element("p", { class: "note" }, graph.title, large ? "; shown is what is near " + shown.center + ": choose another switch or router below" : ""),
-    picture(shown, placesOfNetwork, { find: chosen >= 0 && !large ? name : "" }), large ? boxList(graph) : null, chosen >= 0 ? boxView(graph, chosen) : null];
+  const chosen = name === undefined ? -1 : graph.boxes.findIndex((box) => box.name === name && (node === undefined || box.node === node));
+  if (name !== undefined && chosen < 0) return missing("switch or router", name);
+  const large = graph.boxes.length > (chosen < 0 ? mostBoxes : crowd);
+  const shown = apart(large ? surroundings(graph, chosen >= 0 ? chosen : mostJoined(graph)) : graph);
+  return [element("h2", {}, chosen >= 0 ? label(titleOfBox(graph.boxes[chosen])) : "Logical network"), element("p", { class: "note" }, graph.title, large ? ["; shown is what is near ", label(shown.center), ": choose another switch or router below"] : ""),
+    picture(shown, placesOfNetwork, { chosen: graph.boxes[chosen] }), chosen >= 0 ? boxView(graph, chosen) : null, large ? boxList(graph) : null];
+}
+
+function titleOfBox(box) {
+  return box.kind + " " + box.name + (box.node ? " of " + box.node : "");
+}
+
+const mostShared = 6; // edges of a physical network that is drawn once
+
+// apart returns a graph in which a physical network that joins many switches is drawn beside each part that it joins:
+// the picture would be one long column otherwise.
+function apart(graph) {
+  const degree = degrees(graph);
+  const shared = (index) => graph.boxes[index].kind === "network" && degree[index] > mostShared;
+  const boxes = [...graph.boxes];
+  const part = new Map();
+  partsOfGraph({ boxes, edges: graph.edges.filter((edge) => !shared(edge.from.box) && !shared(edge.to.box)) }).forEach((one, number) => one.boxes.forEach((index) => part.set(index, number)));
+  const copies = new Map();
+  const copyOf = (end, other) => {
+    if (!shared(end.box)) return end;
+    const key = end.box + " " + part.get(other.box);
+    if (!copies.has(key)) copies.set(key, boxes.push(graph.boxes[end.box]) - 1);
+    return { box: copies.get(key), port: end.port };
+  };
+  const edges = graph.edges.map((edge) => ({ ...edge, from: copyOf(edge.from, edge.to), to: copyOf(edge.to, edge.from) }));
+  const all = partWith({ ...graph, boxes, edges }, (_, index) => index >= graph.boxes.length || !shared(index));
+  return copies.size === 0 ? graph : { ...graph, ...all, remarks: [...(graph.remarks || []), "A physical network that joins many switches is drawn several times."] };
+}
+
+// partWith returns the boxes of a graph for which isIn holds, and the edges between them.
+function partWith(graph, isIn) {
+  const order = [...graph.boxes.keys()].filter((index) => isIn(graph.boxes[index], index));
+  const number = new Map(order.map((index, at) => [index, at]));
+  const edges = graph.edges.filter((edge) => number.has(edge.from.box) && number.has(edge.to.box));
+  const at = (end) => ({ ...end, box: number.get(end.box) });
+  return { title: graph.title, boxes: order.map((index) => graph.boxes[index]), edges: edges.map((edge) => ({ ...edge, from: at(edge.from), to: at(edge.to) })) };
 }
 
 function boxView(graph, index) {
@@ -27,8 +68,16 @@ function boxView(graph, index) {
     ...listOf(box.ports || [], (port) => element("li", { class: "line" }, link(placesOfNetwork.port(box, port), port.name), element("span", { class: "note" }, " " + [port.kind, port.note, port.state].filter(Boolean).join(", "))), "ul", 60), findingsNaming([box.name])];
 }
 
+// boxList lists all switches and routers, with a filter.
 function boxList(graph) {
-  return [element("h3", {}, "Switches and routers"), ...listOf(graph.boxes, (box) => element("li", { class: "line" }, link(route("network", box.name), box.kind + " " + box.name), element("span", { class: "note" }, " " + (box.note || ""))), "ul")];
+  const list = element("div", {});
+  const state = { q: "" };
+  const draw = () => {
+    const found = graph.boxes.filter((box) => titleOfBox(box).toLowerCase().includes(state.q.toLowerCase()));
+    list.replaceChildren(...listOf(found, (box) => element("li", { class: "line" }, link(networkRoute(box), titleOfBox(box)), element("span", { class: "note" }, " " + (box.note || ""))), "ul"));
+  };
+  draw();
+  return [element("h3", {}, "Switches and routers"), filters([{ name: "q", label: "filter switches and routers", placeholder: "name" }], state, draw), list];
 }
 
 function degrees(graph) {
@@ -40,27 +89,28 @@ function degrees(graph) {
   return degree;
 }
 
+// mostJoined returns the index of the switch or router with the most edges.
 function mostJoined(graph) {
-  const degree = degrees(graph);
+  const degree = degrees(graph).map((edges, index) => (graph.boxes[index].kind === "network" ? 0 : edges));
   return degree.indexOf(Math.max(...degree));
 }
 
-// surroundings returns the part of a graph around a box: its neighbours, and theirs while there is room.
+const mostNear = 40; // boxes that surroundings adds, but for physical networks
+
+// surroundings returns the part of a graph around a box: its neighbours, and theirs while there is room. It does not
+// go on through physical networks, which may join all.
 function surroundings(graph, center) {
-  const near = new Set([center]);
-  for (let round = 0; round < 2; round++) {
-    for (const edge of graph.edges) {
-      for (const [here, there] of [[edge.from.box, edge.to.box], [edge.to.box, edge.from.box]]) {
-        if (near.has(here) && near.size < mostBoxes / 2) near.add(there);
-      }
-    }
+  const neighbours = graph.boxes.map(() => []);
+  for (const edge of graph.edges) {
+    neighbours[edge.from.box].push(edge.to.box);
+    neighbours[edge.to.box].push(edge.from.box);
   }
-  const chosen = new Set([...near].map((index) => graph.boxes[index]));
-  const part = partOf(graph, (box) => chosen.has(box));
-  const kept = part.boxes.map((box) => chosen.has(box));
-  const order = part.boxes.map((box, index) => index).filter((index) => kept[index]);
-  const at = (end) => ({ box: order.indexOf(end.box), port: end.port });
-  return { title: graph.title, center: graph.boxes[center].name, boxes: order.map((index) => part.boxes[index]), edges: part.edges.filter((edge) => kept[edge.from.box] && kept[edge.to.box]).map((edge) => ({ ...edge, from: at(edge.from), to: at(edge.to) })) };
+  const near = new Set([center]);
+  for (const index of near) { // it grows meanwhile
+    if (graph.boxes[index].kind === "network" && index !== center) continue;
+    for (const next of neighbours[index]) if (near.size < mostNear) near.add(next);
+  }
+  return { ...partWith(graph, (_, index) => near.has(index)), center: graph.boxes[center].name };
 }
 
 // physicalView shows the nodes, their tunnels and the physical networks.
@@ -114,14 +164,4 @@ function summedUp(graph) {
     if (all > 0) box.ports.push({ name: count(all, "link"), kind: "tunnel", note: down.length ? count(down.length, "link") + " not up" : "", detail: down.map((name) => "not up: " + name), state: down.length ? "down" : "", address: box.address });
   });
   return { ...graph, edges: [], remarks: ["The links of so many nodes are counted, not drawn: the page of each node has its own."] };
-}
-
-// gridded puts many boxes into rows and columns.
-function gridded(graph, opened) {
-  const boxes = graph.boxes.map((box) => measured(box, new Set(), opened.has(box)));
-  const columns = Math.ceil(Math.sqrt(boxes.length / 2.5));
-  const width = Math.max(...boxes.map((box) => box.width)), height = Math.max(...boxes.map((box) => box.height));
-  boxes.forEach((box, index) => Object.assign(box, { x: 16 + (index % columns) * (width + 30) + width / 2, y: 16 + Math.floor(index / columns) * (height + 30) + height / 2 }));
-  const g = { graph: () => ({ width: columns * (width + 30) + 16, height: Math.ceil(boxes.length / columns) * (height + 30) + 16 }) };
-  return { boxes, g };
 }

@@ -24,18 +24,14 @@ const placesOfBridges = {
   port: (box, port) => (box.kind === "bridge" ? route("nodes", nodeOf(box), "ports", port.name) : null),
 };
 
-// partOf returns the part of a graph with some boxes and what they are joined with.
+// partOf returns the part of a graph with some boxes and what they are joined with. The latter have no ports if they have
+// many.
 function partOf(graph, isIn) {
-  const kept = new Set(graph.boxes.keys().filter((index) => isIn(graph.boxes[index])));
+  const kept = new Set([...graph.boxes.keys()].filter((index) => isIn(graph.boxes[index])));
   const edges = graph.edges.filter((edge) => kept.has(edge.from.box) || kept.has(edge.to.box));
   for (const edge of edges) kept.add(edge.from.box).add(edge.to.box);
-  const order = [...kept].sort((a, b) => a - b);
-  const at = (end) => ({ box: order.indexOf(end.box), port: end.port });
-  const boxes = order.map((index) => {
-    const box = graph.boxes[index];
-    return isIn(box) ? box : { ...box, ports: (box.ports || []).length > mostRows ? [] : box.ports };
-  });
-  return { title: graph.title, boxes, edges: edges.map((edge) => ({ ...edge, from: at(edge.from), to: at(edge.to) })) };
+  const part = partWith({ ...graph, edges }, (_, index) => kept.has(index));
+  return { ...part, boxes: part.boxes.map((box) => (isIn(box) || (box.ports || []).length <= mostRows ? box : { ...box, ports: [] })) };
 }
 
 function bridgesView(node) {

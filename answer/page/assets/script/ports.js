@@ -42,13 +42,21 @@ function wayOf(end, found) {
   if (found) steps.push(link(route("nodes", nodeOf(found.box), "ports", found.port.name), "interface " + found.port.name + (found.port.number ? " (port " + found.port.number + ")" : "")), link(route("nodes", nodeOf(found.box)), found.box.name + " on " + nodeOf(found.box)));
   else if (end.node) steps.push(link(route("nodes", end.node), end.node));
   const graph = theCase.logical;
-  const at = graph ? graph.boxes.findIndex((box) => box.name === end.switch || box.name === end.network || (box.aliases || []).includes(end.switch)) : -1;
+  const at = graph ? networkOf(graph, end) : -1;
   if (at >= 0) {
-    steps.push(link(route("network", graph.boxes[at].name), graph.boxes[at].kind + " " + graph.boxes[at].name));
+    steps.push(link(networkRoute(graph.boxes[at]), graph.boxes[at].kind + " " + graph.boxes[at].name));
     const beyond = [...new Set(graph.edges.flatMap((edge) => (edge.from.box === at ? [edge.to.box] : edge.to.box === at ? [edge.from.box] : [])))];
-    if (beyond.length) steps.push(beyond.slice(0, 12).map((index, number) => [number ? ", " : "", link(route("network", graph.boxes[index].name), graph.boxes[index].kind + " " + graph.boxes[index].name)]));
+    if (beyond.length) steps.push(beyond.slice(0, 12).map((index, number) => [number ? ", " : "", link(networkRoute(graph.boxes[index]), graph.boxes[index].kind + " " + graph.boxes[index].name)]));
   }
   return element("ol", { class: "way-steps" }, steps.map((step) => element("li", {}, step)));
+}
+
+// networkOf returns the index of the switch or router of an endpoint, that of its node's zone if there are several; -1 for
+// none.
+function networkOf(graph, end) {
+  const isIt = (box) => box.name === end.switch || box.name === end.network || (box.aliases || []).includes(end.switch);
+  const own = graph.boxes.findIndex((box) => isIt(box) && box.node === end.node);
+  return own >= 0 ? own : graph.boxes.findIndex(isIt);
 }
 
 function flowsNaming(end, found) {
