@@ -90,7 +90,7 @@ func (p *Page) draw() (list []drawn, err error) {
 // of which main is the last.
 func scripts() (string, error) {
 	script, _, _ := strings.Cut(layoutScript, "//# sourceMappingURL=")
-	for _, name := range []string{"dom", "data", "links", "layout", "graph", "flows", "nodes", "rules", "ports", "network", "reach", "events", "main"} {
+	for _, name := range []string{"dom", "data", "links", "layout", "graph", "flows", "nodes", "rules", "ports", "network", "reach", "matrix", "events", "main"} {
 		part, err := parts.ReadFile("assets/script/" + name + ".js")
 		if err != nil {
 			return "", err

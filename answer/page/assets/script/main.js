@@ -117,12 +117,15 @@ function filterFindings() {
 }
 
 const mostPrinted = 2000; // entries of a list that printing opens
+const paper = 680; // pixels across a page of paper
 
-// openLists shows the further entries of lists before the page is printed.
+// openLists shows the further entries of lists before the page is printed, and a matrix that is no wider than paper.
 function openLists() {
   for (const more of app.querySelectorAll("button.more")) {
-    while (!more.hidden && more.previousElementSibling.childElementCount < mostPrinted) more.click();
+    const list = more.previousElementSibling.querySelector("tbody") || more.previousElementSibling;
+    while (!more.hidden && list.childElementCount < mostPrinted) more.click();
   }
+  fitMatrix(paper);
 }
 
 async function begin() {
@@ -145,6 +148,7 @@ async function begin() {
   history.replaceState({ seen: true }, "");
   window.addEventListener("hashchange", follow);
   window.addEventListener("beforeprint", openLists);
+  window.addEventListener("afterprint", () => fitMatrix(Infinity));
   document.body.classList.add("live");
   await show();
   document.body.dataset.ready = "yes";
