@@ -56,7 +56,7 @@ function drawnBox(box, addressOf, open) {
       return more;
     }
     const kind = ["row", row.port.kind, row.port.state, row.port.active ? "active" : ""].filter(Boolean).join(" ");
-    const body = [shape("title", {}, [row.port.name, row.port.note, ...(row.port.detail || [])].filter(Boolean).join("\n")), shape("rect", { x: x + 6, y: y + top, width: box.width - 12, height: rowHeight, rx: 3 }),
+    const body = [shape("title", {}, [[row.port.number, row.port.name].filter(Boolean).join(" "), row.port.note, ...(row.port.detail || [])].filter(Boolean).join("\n")), shape("rect", { x: x + 6, y: y + top, width: box.width - 12, height: rowHeight, rx: 3 }),
       shape("rect", { class: "strip", x: x + 6, y: y + top, width: 5, height: rowHeight }), label(row.name, boxPadding + 6, top + 14, ""), label(row.note, boxPadding + 18 + box.nameWidth, top + 14, isDown(row.port.state) ? "bad" : "note")];
     const address = addressOf.port(box.box, row.port);
     return shape("g", { class: kind }, address ? shape("a", { href: address }, body) : body);
