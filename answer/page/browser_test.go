@@ -17,13 +17,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// programs are the names of a browser that a test can drive, the smallest first.
-var programs = []string{"chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome"}
+// programs are the browsers that a test can drive, as scripts/install-deps has them.
+var programs = []string{"chromium-headless-shell", "chromium", "google-chrome", "/usr/lib64/chromium-browser/headless_shell"}
 
 // browserProgram returns the path of a browser. It skips the test where none is installed.
 func browserProgram(t *testing.T) string {
 	t.Helper()
-	for _, name := range append(programs, "/usr/lib64/chromium-browser/headless_shell") {
+	for _, name := range programs {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}

@@ -87,4 +87,5 @@ function linkTexts() {
   for (const found of document.querySelectorAll(".linked, .answer dd, .answer .rule, .answer li")) {
     if (found.children.length === 0) found.replaceChildren(...linked(found.textContent));
   }
+  document.querySelectorAll("#overview .node").forEach((name, index) => name.replaceChildren(link(route("nodes", theCase.nodes[index].name), theCase.nodes[index].name)));
 }

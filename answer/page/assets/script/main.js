@@ -151,6 +151,7 @@ async function begin() {
   window.addEventListener("afterprint", () => fitMatrix(Infinity));
   document.body.classList.add("live");
   await show();
+  performance.mark("ready");
   document.body.dataset.ready = "yes";
 }
 

@@ -16,7 +16,7 @@ function portsView([name], query) {
 
 function endRow(end) {
   const network = end.network || end.switch;
-  return element("tr", {}, cell(link(route("ports", end.name), end.name)), element("td", { class: "note" }, end.kind), element("td", {}, (end.ips || []).join(" "), element("span", { class: "note" }, " " + (end.mac || ""))),
+  return element("tr", {}, cell(link(route("ports", end.name), end.name)), cell(element("span", { class: "note" }, end.kind)), element("td", { class: "sentence" }, (end.ips || []).join(" "), element("span", { class: "note" }, " " + (end.mac || ""))),
     cell(network && linked(network)), cell(end.node && link(route("nodes", end.node), end.node)));
 }
 
