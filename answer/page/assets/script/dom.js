@@ -105,3 +105,16 @@ function filters(fields, state, draw) {
 function chosenFrom(query, ...names) {
   return Object.fromEntries(names.map((name) => [name, query[name] || ""]));
 }
+
+// unfolding returns details whose content is made when they are opened first.
+function unfolding(attributes, summary, content) {
+  const details = element("details", attributes, summary);
+  let filled = false;
+  const fill = () => {
+    if (!filled) details.append(...[content()].flat(Infinity).filter(Boolean));
+    filled = true;
+  };
+  details.addEventListener("toggle", () => details.open && fill());
+  if (details.open) fill();
+  return details;
+}

@@ -11,7 +11,7 @@ function matchesFlow(flow, query) {
   if (query.hit === "hit" && !flow.packets || query.hit === "never" && flow.packets !== 0) return false;
   if (query.port) {
     const names = query.port.split("\n");
-    if (!names.some((name) => [flow.inport, flow.outport].some((port) => port === name || port.includes("port " + name + ")") || port.includes(" " + name)) || flow.match.split(",").includes("in_port=" + name))) return false;
+    if (!names.some((name) => [flow.inport, flow.outport].some((port) => mentions(port, name)) || flow.match.split(",").includes("in_port=" + name))) return false;
   }
   const text = (query.q || "").toLowerCase();
   return text === "" || (where(flow) + " " + flow.purpose + " " + flow.text).toLowerCase().includes(text);
@@ -64,38 +64,34 @@ function chosenBy(query) {
 
 function stageOf(stage, flows, { filtered, most, packets, open }) {
   if (filtered && flows.length === 0) return null;
-  const details = element("details", { class: "stage", open },
-    element("summary", {}, heat(stage.packets, packets), element("span", { class: "priority" }, stage.table), element("span", { class: "what" }, element("strong", {}, stage.name || "table " + stage.table), " ", element("span", { class: "note" }, stage.bridge + ", " + (filtered ? flows.length.toLocaleString("en") + " of " : "") + count(stage.flows, "flow") + (stage.never_hit ? ", " + stage.never_hit.toLocaleString("en") + " never hit" : "")))));
-  let filled = false;
-  const fill = () => {
-    if (!filled) details.append(...listOf(flows, (flow) => flowEntry(flow, most), "ol"));
-    filled = true;
-  };
-  details.addEventListener("toggle", () => details.open && fill());
-  if (open) fill();
-  return details;
+  const head = element("summary", {}, heat(stage.packets, packets), element("span", { class: "priority" }, stage.table), element("span", { class: "what" }, element("strong", {}, stage.name || "table " + stage.table), " ", element("span", { class: "note" }, stage.bridge + ", " + (filtered ? flows.length.toLocaleString("en") + " of " : "") + count(stage.flows, "flow") + (stage.never_hit ? ", " + stage.never_hit.toLocaleString("en") + " never hit" : ""))));
+  return unfolding({ class: "stage", open }, head, () => listOf(flows, (flow) => flowEntry(flow, most), "ol"));
 }
 
 // datapathView shows the flows of the datapath as a tree by recirculations.
 async function datapathView(node) {
   const { datapath } = await flowsOf(node);
-  if (datapath.length === 0) return element("p", {}, "No flows of the datapath were recorded of ", node.name, ".");
-  const resumed = new Map();
+  if (datapath.length === 0) return element("p", {}, "No flows of the datapath were recorded of ", label(node.name), ".");
+  const tree = { resumed: new Map(), most: 1, open: datapath.length < 40 };
   const reached = new Set();
   for (const flow of datapath) {
-    if (!resumed.has(flow.recirc)) resumed.set(flow.recirc, []);
-    resumed.get(flow.recirc).push(flow);
+    if (!tree.resumed.has(flow.recirc)) tree.resumed.set(flow.recirc, []);
+    tree.resumed.get(flow.recirc).push(flow);
+    tree.most = Math.max(tree.most, flow.packets);
     for (const id of flow.next || []) reached.add(id);
   }
-  const most = Math.max(1, ...datapath.map((flow) => flow.packets));
-  const entry = (flow, above) => {
-    const next = (flow.next || []).filter((id) => !above.includes(id));
-    const head = [heat(flow.packets, most), element("span", { class: "what" }, flow.recirc ? element("span", { class: "note" }, "recirculation " + flow.recirc + " ") : null, element("strong", {}, "from ", linked(flow.from)), " ", element("code", {}, flow.match))];
-    return element("li", { class: "flow" }, element("details", { open: above.length === 0 && datapath.length < 40 }, element("summary", {}, head),
-      facts([["actions", element("code", {}, flow.actions)], ["packets", count(flow.packets, "packet") + ", " + count(flow.bytes, "byte") + ", used " + (flow.used || "never")]]),
-      next.map((id) => element("ol", { class: "entries" }, (resumed.get(id) || []).map((child) => entry(child, above.concat(id))), resumed.has(id) ? null : element("li", { class: "note" }, "no recorded flow resumes recirculation " + id)))));
-  };
-  const roots = (resumed.get(0) || []).concat(datapath.filter((flow) => flow.recirc !== 0 && !reached.has(flow.recirc)));
-  return [element("p", { class: "note" }, count(node.datapath, "flow") + " of the datapath; a flow that sends packets through recirculation has those that resume it below it."),
-    ...listOf(roots, (flow) => entry(flow, []), "ol")];
+  const roots = (tree.resumed.get(0) || []).concat(datapath.filter((flow) => flow.recirc !== 0 && !reached.has(flow.recirc)));
+  return [element("p", { class: "note" }, count(node.datapath, "flow") + " of the datapath" + (node.datapath > node.datapath_shown ? ", of which the page has the " + count(node.datapath_shown, "flow") + " with the most packets" : "") + "; a flow that sends packets through recirculation has those that resume it below it."),
+    ...listOf(roots, (flow) => datapathEntry(flow, tree, []), "ol")];
+}
+
+// datapathEntry returns a flow of the datapath. What is below it is made when it is opened: many flows may be resumed by
+// many. above are the recirculations on the way to it.
+function datapathEntry(flow, tree, above) {
+  const head = element("span", { class: "what" }, flow.recirc ? element("span", { class: "note" }, "recirculation " + flow.recirc + " ") : null, element("strong", {}, "from ", linked(flow.from)), " ", element("code", {}, flow.match));
+  return element("li", { class: "flow" }, unfolding({ open: tree.open }, element("summary", {}, heat(flow.packets, tree.most), element("span", {}), head), () => [
+    facts([["actions", element("code", {}, flow.actions)], ["packets", count(flow.packets, "packet") + ", " + count(flow.bytes, "byte") + ", used " + (flow.used || "never")]]),
+    (flow.next || []).filter((id) => !above.includes(id)).map((id) => (tree.resumed.has(id)
+      ? listOf(tree.resumed.get(id), (next) => datapathEntry(next, tree, [...above, id]), "ol", 50)
+      : element("p", { class: "note" }, "No recorded flow resumes recirculation " + id + ".")))]));
 }

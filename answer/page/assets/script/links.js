@@ -51,7 +51,9 @@ function collectTargets() {
   for (const end of theCase.endpoints) {
     for (const word of [end.name, end.port, end.mac, ...(end.ips || [])]) addWord(word, route("ports", end.name));
   }
-  for (const box of theCase.logical ? theCase.logical.boxes : []) addWord(box.name, networkRoute(box));
+  for (const box of theCase.logical ? theCase.logical.boxes : []) {
+    for (const name of [box.name, ...(box.aliases || [])]) addWord(name, networkRoute(box));
+  }
   for (const list of targets.phrases.values()) list.sort((a, b) => b[0].length - a[0].length);
 }
 

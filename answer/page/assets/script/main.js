@@ -59,10 +59,12 @@ async function show() {
   app.hidden = !drawn;
   app.replaceChildren(...[drawn].flat(Infinity).filter(Boolean));
   for (const tab of document.querySelectorAll("#tabs a")) {
-    if (tab.hash.slice(2).split("/")[0] === view) tab.setAttribute("aria-current", "page");
+    if (tab.hash.slice(2).split("/")[0] === (view === "nodes" ? "physical" : view)) tab.setAttribute("aria-current", "page");
     else tab.removeAttribute("aria-current");
   }
   showPart(view, rest[0]);
+  const heading = document.querySelector("main > section:not([hidden]) h2");
+  document.title = (drawn && heading ? shorten(heading.textContent, 60) + ", " : "") + theCase.title;
   document.body.dataset.shown = location.hash;
 }
 
