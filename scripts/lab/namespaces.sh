@@ -17,7 +17,7 @@ prepare_namespaces() {
     fi
 }
 
-# start_namespace NAME [--listen=PORT] DEVICE...: makes a namespace with devices.
+# start_namespace NAME [--listen=PORT,...] DEVICE...: makes a namespace with devices.
 start_namespace() {
     local name=$1 word
     local -a words=()

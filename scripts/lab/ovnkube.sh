@@ -13,7 +13,7 @@ $c,table=0,priority=500,ip,in_port=LOCAL,nw_dst=169.254.169.1,actions=ct(table=5
 $c,table=0,priority=500,ip,in_port=LOCAL,nw_dst=$svc,actions=ct(commit,table=2,zone=64001,nat(src=169.254.169.2))
 $c,table=0,priority=550,ip,in_port=LOCAL,nw_src=$host,nw_dst=$svc,actions=ct(commit,table=2,zone=64001)
 $c,table=0,priority=500,ip,in_port=$ovn,nw_src=$svc,nw_dst=169.254.169.2,actions=ct(table=3,zone=64001,nat)
-$c,table=0,priority=500,ip,in_port=$ovn,nw_src=$host,nw_dst=169.254.169.2,actions=ct(commit,table=4,zone=64001)
+$c,table=0,priority=500,ip,in_port=$ovn,nw_src=$host,nw_dst=169.254.169.2,actions=ct(commit,table=4,zone=64001,nat(dst=$host))
 $c,table=0,priority=500,ipv6,in_port=LOCAL,ipv6_dst=fd69::1,actions=ct(table=5,zone=64002,nat)
 $c,table=0,priority=500,ipv6,in_port=LOCAL,ipv6_dst=fd00:10:96::/112,actions=ct(commit,table=2,zone=64001,nat(src=fd69::2))
 $c,table=0,priority=205,udp,in_port=$up,dl_dst=$mac,tp_dst=6081,actions=LOCAL
@@ -21,7 +21,7 @@ $c,table=0,priority=200,udp,in_port=$up,tp_dst=6081,actions=NORMAL
 $c,table=0,priority=200,udp,in_port=LOCAL,tp_dst=6081,actions=output:$up
 cookie=0x3f2a9c,table=0,priority=110,tcp,in_port=$up,tp_dst=31000,actions=check_pkt_larger(1414)->NXM_NX_REG0[0],resubmit(,11)
 cookie=0x3f2a9c,table=0,priority=110,tcp,in_port=$ovn,tp_src=31000,actions=output:$up
-cookie=0x3f2a9d,table=0,priority=110,tcp,in_port=$up,tp_dst=31001,actions=ct(commit,zone=64003,nat(dst=169.254.169.3:8443),table=6)
+cookie=0x3f2a9d,table=0,priority=110,tcp,in_port=$up,tp_dst=31001,actions=ct(commit,zone=64003,nat(dst=$host:8443),table=6)
 cookie=0x3f2a9d,table=6,priority=110,actions=output:LOCAL
 cookie=0x3f2a9d,table=0,priority=110,tcp,in_port=LOCAL,tp_src=8443,actions=ct(zone=64003,nat,table=7)
 cookie=0x3f2a9d,table=7,priority=110,actions=output:$up
@@ -90,4 +90,51 @@ EOF
     for ip in $DNS_IP $API_IP; do
         printf '%s,table=2,priority=300,ip,nw_dst=%s,actions=set_field:%s->eth_dst,output:%s\n' "$c" "$ip" "$mac" "$ovn"
     done
+}
+
+# cookie NAMESPACE/NAME TOKEN PORT: prints the cookie of a service's flows: FNV-1a, 64 bits.
+cookie() {
+    local text=${1/\//}$2$3 i byte hash=$((16#cbf29ce484222325))
+    for ((i = 0; i < ${#text}; i++)); do
+        printf -v byte %d "'${text:i:1}"
+        hash=$(((hash ^ byte) * 16#100000001b3))
+    done
+    printf '0x%x' "$hash"
+}
+
+# port_flows UPLINK PATCH NAMESPACE/NAME PROTOCOL PORT [ADDRESS]: prints the flows of a node port, or of a
+# port of an address outside, which lead to OVN.
+port_flows() {
+    local up=$1 ovn=$2 to='' from='' c
+    c=$(cookie "$3" "${6:-$4}" "$5")
+    if [[ -n ${6:-} ]]; then
+        to=nw_dst=$6, from=nw_src=$6,
+        arp_flow "$up" "$c" "$6"
+    fi
+    cat <<EOF
+cookie=$c,table=0,priority=110,$4,in_port=$up,${to}tp_dst=$5,actions=output:$ovn
+cookie=$c,table=0,priority=110,$4,in_port=$ovn,dl_src=$UPLINK_MAC,${from}tp_src=$5,actions=output:$up
+EOF
+}
+
+# host_port_flows UPLINK HOST TARGET NAMESPACE/NAME PROTOCOL PORT [ADDRESS]: prints those of a service with
+# externalTrafficPolicy Local, of which the node itself has an endpoint, at HOST:TARGET.
+host_port_flows() {
+    local up=$1 host=$2 target=$3 to='' c
+    c=$(cookie "$4" "${7:-$5}" "$6")
+    if [[ -n ${7:-} ]]; then
+        to=nw_dst=$7,
+        arp_flow "$up" "$c" "$7"
+    fi
+    cat <<EOF
+cookie=$c,table=0,priority=110,$5,in_port=$up,${to}tp_dst=$6,actions=ct(commit,zone=64003,nat(dst=$host:$target),table=6)
+cookie=0xe745ecf105,table=6,priority=110,actions=output:LOCAL
+cookie=$(cookie "$4" "$5" "$target"),table=0,priority=110,$5,in_port=LOCAL,tp_src=$target,actions=ct(zone=64003,nat,table=7)
+cookie=0xe745ecf105,table=7,priority=110,actions=output:$up
+EOF
+}
+
+# arp_flow UPLINK COOKIE ADDRESS: prints the flow that keeps requests for an address outside from OVN.
+arp_flow() {
+    printf 'cookie=%s,table=0,priority=110,arp,in_port=%s,arp_op=1,arp_tpa=%s,actions=output:LOCAL\n' "$2" "$1" "$3"
 }

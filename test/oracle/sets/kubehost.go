@@ -18,11 +18,23 @@ func kubernetesHost(p *plan) {
 		p.shared = append(p.shared, c.node[n].mac)
 		p.tell(fmt.Sprintf("the router outside asks for worker%d", n), c.out.arp(c.node[n].ip), "ext0")
 	}
+	for n := 1; n <= 3; n++ {
+		for other := 1; other <= 3; other++ {
+			if other != n {
+				p.tell(fmt.Sprintf("worker%d asks for worker%d", n, other), c.node[n].arp(c.node[other].ip))
+			}
+		}
+	}
+	for n := 1; n <= 3; n++ {
+		p.tell(fmt.Sprintf("the gateway router of worker%d asks for the cluster router, to send on what begins this connection", n), c.out.tcp(c.node[n].ip, near, c.node[n].mac), "ns3/open-0")
+	}
 	p.tell("the router of the second network asks for worker3", second.arp("10.10.0.3"), "ext1")
 	p.tell("the router outside announces itself", c.out.arp(c.out.ip)).knowing(c.out.mac)
 	c.hostConnections(p, second)
+	c.portConnections(p, second)
 	c.hosts(p)
 	c.secondInterface(p, second)
+	c.ports(p, second)
 }
 
 func (c cluster) hostConnections(p *plan, second host) {

@@ -1,13 +1,13 @@
 // Relay keeps a network namespace of a lab's node, and joins its devices with ports of the node's Open
 // vSwitch. It runs in the namespace, which ends with it:
 //
-//	unshare --net relay --pidfile FILE --control SOCKET [--listen PORT] DEVICE=SOCKET...
+//	unshare --net relay --pidfile FILE --control SOCKET [--listen PORT,...] DEVICE=SOCKET...
 //
 // It makes each device as a tap; of a device that is there already it takes what comes in, as a switch in the
 // kernel does. A dummy interface of Open vSwitch connects to the socket, and sends and
 // takes frames with their length in front. At each byte of the control socket, the relay answers with the number of
-// frames that it has moved, as soon as no further frame waits. On the port of --listen it takes TCP
-// connections, as the metadata proxy of a router does.
+// frames that it has moved, as soon as no further frame waits. On the ports of --listen it takes TCP
+// connections, as the metadata proxy of a router does, or pods in the network of their node.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 func main() {
 	pidfile := flag.String("pidfile", "", "where to write the number of the process")
 	control := flag.String("control", "", "the socket that answers with the number of moved frames")
-	listen := flag.String("listen", "", "a TCP port to take connections on")
+	listen := flag.String("listen", "", "TCP ports to take connections on, with commas between them")
 	flag.Parse()
 	if err := run(*pidfile, *control, *listen, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "relay:", err)
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-func run(pidfile, control, port string, pairs []string) error {
+func run(pidfile, control, ports string, pairs []string) error {
 	r := &relay{}
 	for _, pair := range pairs {
 		device, socket, _ := strings.Cut(pair, "=")
@@ -40,12 +40,12 @@ func run(pidfile, control, port string, pairs []string) error {
 			return fmt.Errorf("device %s: %w", device, err)
 		}
 	}
-	if port != "" {
-		proxy, err := net.Listen("tcp", ":"+port)
+	for port := range strings.FieldsFuncSeq(ports, func(c rune) bool { return c == ',' }) {
+		server, err := net.Listen("tcp", ":"+port)
 		if err != nil {
 			return err
 		}
-		defer proxy.Close()
+		defer server.Close()
 	}
 	if err := os.WriteFile(pidfile, fmt.Appendln(nil, os.Getpid()), 0o644); err != nil {
 		return err
