@@ -183,7 +183,8 @@ type prediction struct {
 	ends     string   // all ends, to read
 	repeated bool     // it is about the packet as it is sent again
 	random   bool     // a rule of netfilter chooses the source port at random
-	received bool     // a network namespace itself receives the packet: what answers there is not predicted
+	received []string // as outputs, what a network namespace itself receives: what answers there is not predicted
+	entering []string // those of received of which the lab recorded what entered
 }
 
 // ask follows a packet, after those that changed the connections before it.
@@ -297,7 +298,7 @@ func predictionOf(hop *follow.Hop, fragment bool) (p prediction) {
 		case b.Port != h.Port || !h.Kernel:
 			p.outputs = append(p.outputs, outputOf(h, b, fragment))
 		default:
-			p.received = true
+			p.received = append(p.received, outputOf(h, b, fragment))
 		}
 		at := ""
 		if b.Stage != nil {
@@ -326,7 +327,8 @@ func (p *prediction) add(q prediction) {
 	p.answers = append(p.answers, q.answers...)
 	p.causes = append(p.causes, q.causes...)
 	p.ends += q.ends
-	p.repeated, p.random, p.received = p.repeated || q.repeated, p.random || q.random, p.received || q.received
+	p.received = append(p.received, q.received...)
+	p.repeated, p.random = p.repeated || q.repeated, p.random || q.random
 }
 
 // about returns the packet of the set that the prediction is about: of one that is sent again,
@@ -393,6 +395,13 @@ func (p *prediction) watch(s *sets.Set) {
 			return strings.HasPrefix(output, port.Node+" "+port.Name+" ")
 		})
 	})
+	for _, received := range p.received {
+		if slices.ContainsFunc(s.Ports, func(port sets.Port) bool {
+			return port.Namespace != "" && strings.HasPrefix(received, port.Node+" "+port.Name+" ")
+		}) {
+			p.entering = append(p.entering, received)
+		}
+	}
 }
 
 // differs returns the difference between a prediction and what came out at the nodes, ""
@@ -409,6 +418,11 @@ func (p prediction) differs(real *sets.Packet) string {
 	if err != nil {
 		return err.Error()
 	}
+	itself.Outputs = slices.DeleteFunc(slices.Clone(real.Passed), func(o sets.Output) bool { return !o.Own || o.Left })
+	entered, err := outputsOf(&itself, real.Datagram != 0)
+	if err != nil {
+		return err.Error()
+	}
 	if p.random {
 		own, all, p.outputs = withoutSourcePort(own), withoutSourcePort(all), withoutSourcePort(p.outputs)
 	}
@@ -417,7 +431,9 @@ func (p prediction) differs(real *sets.Packet) string {
 		return fmt.Sprintf("  came out:  %s\n  predicted: %s\n", strings.Join(all, "\n             "), strings.Join(p.outputs, "\n             "))
 	case !real.Choice && (!within(realTunnels(real, true), p.tunnels) || !within(p.tunnels, realTunnels(real, false))):
 		return fmt.Sprintf("  tunnels:   %q\n  predicted: %q\n", realTunnels(real, false), p.tunnels)
-	case real.Class == sets.Generated && !p.received && !within(all, p.outputs) && !begins(p.answers, answersOf(real)):
+	case !within(p.entering, entered):
+		return fmt.Sprintf("  entered:   %s\n  received:  %s\n", strings.Join(entered, "\n             "), strings.Join(p.entering, "\n             "))
+	case real.Class == sets.Generated && len(p.received) == 0 && !within(all, p.outputs) && !begins(p.answers, answersOf(real)):
 		return fmt.Sprintf("  OVN made %q, and the prediction was %q\n", answersOf(real), p.answers)
 	}
 	return ""

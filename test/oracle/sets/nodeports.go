@@ -175,13 +175,14 @@ func (c cluster) closedPorts(p *plan, second host) {
 		{resetBy, "a node port with Local of a node without endpoints", c.out.tcp(c.node[2].ip, hostweb, c.node[2].mac)},
 		{resetBy, "an address outside with Local at a node without endpoints", c.out.tcp(hostwebOutside, 80, c.node[2].mac)},
 		{resetBy, "a node port without endpoints", c.out.tcp(c.node[1].ip, nobody, c.node[1].mac)},
-		{resetBy, "a node port without endpoints through the kernel", second.tcp(secondNode, nobody)},
 		{resetBy, "a closed node port", c.out.tcp(c.node[1].ip, 31099, c.node[1].mac)},
 		{port, "a node port with another protocol", c.out.udp(c.node[1].ip, hostapi, c.node[1].mac)},
 		{port, "a node port with another protocol by the second interface", second.udp(secondNode, near)},
 	} {
 		p.answered(way.f.from, way.why, way.shows, way.f)
 	}
+	// Whether the reset of the gateway router finds the client depends on its SNAT: releases of OVN differ.
+	p.add("", "a node port without endpoints through the kernel", second.tcp(secondNode, nobody))
 }
 
 // refusedPorts sends to node ports what policies, firewalls and flows drop.
