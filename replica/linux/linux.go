@@ -31,9 +31,12 @@ type Opened struct {
 	Connection string `json:"connection"`
 }
 
+// Process stands for the device of a frame whose packet a process of the namespace sends.
+const Process = ""
+
 // Frame is a frame at a device.
 type Frame struct {
-	Device string `json:"device"`
+	Device string `json:"device"` // Process for a packet that a process sends: its MAC addresses are not used
 	Bytes  []byte `json:"bytes"`
 }
 

@@ -11,7 +11,7 @@ breth0_flows() {
     cat <<EOF
 $c,table=0,priority=500,ip,in_port=LOCAL,nw_dst=169.254.169.1,actions=ct(table=5,zone=64002,nat)
 $c,table=0,priority=500,ip,in_port=LOCAL,nw_dst=$svc,actions=ct(commit,table=2,zone=64001,nat(src=169.254.169.2))
-$c,table=0,priority=550,ip,in_port=LOCAL,nw_src=$host,nw_dst=$svc,actions=ct(commit,table=2,zone=64001)
+$c,table=0,priority=550,ip,in_port=LOCAL,nw_src=169.254.169.0/29,nw_dst=$svc,actions=ct(commit,table=2,zone=64001)
 $c,table=0,priority=500,ip,in_port=$ovn,nw_src=$svc,nw_dst=169.254.169.2,actions=ct(table=3,zone=64001,nat)
 $c,table=0,priority=500,ip,in_port=$ovn,nw_src=$host,nw_dst=169.254.169.2,actions=ct(commit,table=4,zone=64001,nat(dst=$host))
 $c,table=0,priority=500,ipv6,in_port=LOCAL,ipv6_dst=fd69::1,actions=ct(table=5,zone=64002,nat)

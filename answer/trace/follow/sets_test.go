@@ -265,6 +265,9 @@ func (q question) packet(ctx context.Context, p *sets.Packet, state *follow.Stat
 	if f.Quoted != nil {
 		start.Quoted, start.QuotedID = &f.Quoted.Packet, f.Quoted.ID
 	}
+	if p.Port == sets.Process {
+		start.InPort, start.Process = "", true
+	}
 	if p.Node == "fabric" {
 		start.Node, start.InPort, start.Network = "", "", q.network
 		if at, ok := q.devices[p.Bridge]; ok {

@@ -57,6 +57,8 @@ type Start struct {
 	Node   string
 	Bridge string // "" for the bridge of InPort
 	InPort string // the name of a port, or of a device of the node's own network namespace
+	// Process, in place of InPort, says that a process in the node's own network namespace sends the packet.
+	Process bool
 	// Network, in place of Node and InPort, is a physical network: the packet comes from a
 	// host outside and arrives on every node of the network.
 	Network string
@@ -104,7 +106,13 @@ func (t *Tracer) Packet(ctx context.Context, start Start) (*Hop, *State, error) 
 	}
 	frame := start.frame()
 	w := &walk{tracer: t, initial: start.State, assumed: start.Assumed}
-	if device, ok := node.OwnDevice(start.InPort); ok {
+	device, ok := node.OwnDevice(start.InPort)
+	if start.Process {
+		if device, ok = node.OwnProcess(); !ok {
+			return nil, nil, fmt.Errorf("no network namespace was recorded of node %s: what its kernel does with what it sends is not known", start.Node)
+		}
+	}
+	if ok {
 		w.restart = func(ctx context.Context, state *State, at count) (*Hop, *State, error) {
 			return w.enterKernel(ctx, node, device, frame, state, at)
 		}

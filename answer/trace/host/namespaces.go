@@ -211,6 +211,12 @@ func (h *Host) OwnDevice(name string) (device Device, ok bool) {
 	return Device{netns.Own, name}, ok
 }
 
+// OwnProcess stands for a process in the node's own namespace; ok is false if that was not recorded.
+func (h *Host) OwnProcess() (device Device, ok bool) {
+	ok = slices.ContainsFunc(h.namespaces.recorded, func(n netns.Namespace) bool { return n.Name == netns.Own })
+	return Device{netns.Own, linux.Process}, ok
+}
+
 // PortOf returns the port of a bridge to which a device leads: its own, or that at the other end of a veth.
 func (h *Host) PortOf(device Device) (port *Port, ok bool) {
 	if port, ok = h.ports[device.Name]; ok {

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -18,6 +19,9 @@ import (
 
 // ownTable is the name of the tables with which the kernel is asked to trace. It is none of the node's.
 const ownTable = "ovs_offline"
+
+// firstChain begins the names of the chains that begin to trace.
+const firstChain = "first"
 
 // Groups of netfilter's messages (linux/netfilter/nfnetlink.h), as bits.
 const (
@@ -77,15 +81,29 @@ func traceFamily(family nftables.TableFamily) error {
 		return err
 	}
 	table := conn.AddTable(&nftables.Table{Family: family, Name: ownTable})
-	first := conn.AddChain(&nftables.Chain{Name: "first", Table: table, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRef(beforeRaw)})
+	first := conn.AddChain(&nftables.Chain{Name: firstChain, Table: table, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRef(beforeRaw)})
 	conn.AddRule(&nftables.Rule{Table: table, Chain: first, Exprs: []expr.Any{
 		&expr.Immediate{Register: 1, Data: []byte{1}},
 		&expr.Meta{Key: expr.MetaKeyNFTRACE, SourceRegister: true, Register: 1},
 	}})
+	if family == nftables.TableFamilyINet {
+		traceProcesses(conn, table)
+	}
 	for name, hook := range hooks() {
 		conn.AddChain(&nftables.Chain{Name: name, Table: table, Type: nftables.ChainTypeFilter, Hooknum: hook, Priority: nftables.ChainPriorityRef(math.MaxInt32)})
 	}
 	return conn.Flush()
+}
+
+// traceProcesses marks the packets to be traced that are sent as those of a process.
+func traceProcesses(conn *nftables.Conn, table *nftables.Table) {
+	sent := conn.AddChain(&nftables.Chain{Name: firstChain + "-sent", Table: table, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityRef(beforeRaw)})
+	conn.AddRule(&nftables.Rule{Table: table, Chain: sent, Exprs: []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyPRIORITY, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.NativeEndian.PutUint32(processPriority)},
+		&expr.Immediate{Register: 1, Data: []byte{1}},
+		&expr.Meta{Key: expr.MetaKeyNFTRACE, SourceRegister: true, Register: 1},
+	}})
 }
 
 // listen opens the socket of what netfilter reports.

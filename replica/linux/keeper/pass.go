@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mdlayher/netlink"
@@ -20,6 +21,8 @@ import (
 const (
 	maxEarlier = 1000
 	maxFrame   = 65536
+	// ethernetHeader is the length of the header of a frame without a VLAN tag.
+	ethernetHeader = 14
 	// quiet is how long the kernel may have nothing to say before a frame counts as gone, if neither something came
 	// out nor a rule or the node itself took it: nearly everything happens while the frame is written.
 	quiet = 4 * time.Millisecond
@@ -111,12 +114,14 @@ func (s *space) reset() {
 func (s *space) send(ctx context.Context, frame linux.Frame) (*linux.Passage, error) {
 	d := s.device(frame.Device)
 	switch {
+	case len(frame.Bytes) < ethernetHeader || len(frame.Bytes) > maxFrame:
+		return nil, fmt.Errorf("a frame has %d to %d bytes, and this one %d", ethernetHeader, maxFrame, len(frame.Bytes))
+	case frame.Device == linux.Process:
+		return s.sendAsProcess(ctx, frame.Bytes)
 	case d == nil:
 		return nil, fmt.Errorf("there is no device %q in network namespace %q", frame.Device, s.recorded.Name)
 	case d.fd < 0:
 		return nil, fmt.Errorf("frames can't be put into %s of network namespace %q, which is a %s: they can at its ports", frame.Device, s.recorded.Name, d.recorded.Kind)
-	case len(frame.Bytes) < 14 || len(frame.Bytes) > maxFrame:
-		return nil, fmt.Errorf("a frame has 14 to %d bytes, and this one %d", maxFrame, len(frame.Bytes))
 	}
 	p := &linux.Passage{}
 	if _, err := unix.Write(d.fd, frame.Bytes); err != nil {
@@ -187,7 +192,7 @@ func (s *space) addEvent(p *linux.Passage, message netlink.Message) {
 	case t.step.Table != ownTable && t.step.Rule == "" && t.step.Verdict == "continue": // the end of a chain, as Linux 6.1 says it
 	case t.step.Table != ownTable:
 		p.Steps = append(p.Steps, t.step)
-	case t.kind == unix.NFT_TRACETYPE_POLICY && t.step.Chain != "first":
+	case t.kind == unix.NFT_TRACETYPE_POLICY && !strings.HasPrefix(t.step.Chain, firstChain):
 		p.Reached, p.Mark = append(p.Reached, t.step.Chain), t.mark
 		p.Local = p.Local || t.step.Chain == "input" && t.step.Family != "bridge"
 	}

@@ -20,6 +20,7 @@ SECOND_IP=10.10.0
 # The network of ovnkube's masquerade addresses on the node.
 MASQUERADE_LENGTH=29
 KUBELET=10250
+INSIDE_MARK=0x1745ec # of what the node sends to services with internalTrafficPolicy Local
 
 # namespace/name, node port, cluster IP and port, externalTrafficPolicy, address outside or -, endpoints.
 # Endpoints of the nodes themselves begin with 172.18. All have sessionAffinity ClientIP with the longest
@@ -34,6 +35,12 @@ SERVED=(
     'ns4/nobody 31085 10.96.4.13:80 Cluster - -'
     'ns3/shown 31086 10.96.3.12:80 Cluster 192.0.2.93 10.244.1.5:8080'
     'ns3/near 31087 10.96.3.13:80 Cluster - 10.244.3.6:8080'
+)
+
+# Services with internalTrafficPolicy Local: namespace/name, cluster IP and port, endpoints.
+INSIDE=(
+    'ns3/inner 10.96.3.14:80 10.244.3.6:8080'
+    'ns4/inner 10.96.4.14:80 172.18.0.2:8080'
 )
 
 # renew PREFIX FUNCTION: keeps what a function of the set below does under the name PREFIX_FUNCTION.
@@ -63,6 +70,7 @@ node_switch() {
     cluster_node_switch
     into_namespace $MANAGEMENT
     into_namespace breth0
+    printf -- '- process - process %s %s\n' "$NODE:process" $OWN >>"$LAB/ports"
     [[ $NUMBER != 3 ]] || second_interface
     host_network
     host_rules | in_namespace $OWN nft -f -
@@ -148,6 +156,8 @@ route add 10.244.0.0/16 via 10.244.$n.1 dev $MANAGEMENT
 route add 10.96.0.0/16 via 169.254.169.4 dev breth0 src 169.254.169.2 mtu 1400
 route add 169.254.169.3 via 10.244.$n.1 dev $MANAGEMENT
 route add 169.254.169.1 dev breth0 src $(node_ip "$n") mtu 1400
+route add 10.96.0.0/16 via 10.244.$n.1 dev $MANAGEMENT table 7
+rule add fwmark $INSIDE_MARK lookup 7 priority 30
 neigh add 169.254.169.1 lladdr 0a:58:a9:fe:a9:01 dev breth0 nud permanent
 neigh add 169.254.169.4 lladdr 0a:58:a9:fe:a9:04 dev breth0 nud permanent
 EOT
@@ -197,17 +207,33 @@ EOT
         [[ $policy != Local ]] || has_own_endpoint "$endpoints" ||
             printf '%s\n' "-A OVN-KUBE-ETP -d $outside/32 -p tcp -m tcp --dport ${vip#*:} -j DNAT --to-destination 169.254.169.3:$port"
     done
-    # The administrator of the node closed this port.
+    inside_rules redirect
+    # The administrator of the node closed the port of the last table.
     cat <<EOT
 COMMIT
 *mangle
 :OVN-KUBE-ITP - [0:0]
 -A OUTPUT -j OVN-KUBE-ITP
+$(inside_rules mark)
 COMMIT
 *filter
 -A INPUT -p tcp -m tcp --dport 8083 -m comment --comment "only from this node" -j DROP
 COMMIT
 EOT
+}
+
+# inside_rules redirect|mark: prints the rules of services with internalTrafficPolicy Local, in the table
+# nat where the node itself has an endpoint, and in the table mangle elsewhere.
+inside_rules() {
+    local service vip endpoints
+    for service in "${INSIDE[@]}"; do
+        read -r _ vip endpoints <<<"$service"
+        if has_own_endpoint "$endpoints"; then
+            [[ $1 == mark ]] || printf '%s\n' "-A OVN-KUBE-ITP -d ${vip%:*}/32 -p tcp -m tcp --dport ${vip#*:} -j REDIRECT --to-ports ${endpoints##*:}"
+        else
+            [[ $1 == redirect ]] || printf '%s\n' "-A OVN-KUBE-ITP -d ${vip%:*}/32 -p tcp -m tcp --dport ${vip#*:} -j MARK --set-xmark $INSIDE_MARK/0xffffffff"
+        fi
+    done
 }
 
 # host_rules: prints the rules of ovnkube for nft.
@@ -263,6 +289,11 @@ nb_services() {
         cluster_ports "$name" "$vip" "$policy" "$outside" "$endpoints"
         [[ $policy != Local || $outside == - ]] ||
             outside_ports "$name" "$outside:${vip#*:}" "$endpoints" "$(masked "$router")"
+    done
+    for service in "${INSIDE[@]}"; do
+        read -r name vip endpoints <<<"$service"
+        node_balancer "$name" node_router "\"$vip\"=\"$(masked "$endpoints")\""
+        node_balancer "$name" node_switch "\"$vip\"=\"$(local_endpoints "$endpoints")\""
     done
 }
 
@@ -322,6 +353,7 @@ node_balancer() {
     local id=host$((++SERVICES)) keep=false name=Service_$1_TCP_$2
     [[ $2 != node_local_router ]] || keep=true
     [[ $2 == cluster ]] || name+=_$NODE
+    # shellcheck disable=SC2054 # a set of columns
     NB+=(-- --id="@$id" create Load_Balancer name="\"$name\"" protocol=tcp vips="{$3}" selection_fields=ip_src,ip_dst
         options:reject=true options:event=false "options:skip_snat=$keep" options:neighbor_responder=none
         options:hairpin_snat_ip='"169.254.169.5 fd69::5"'

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,6 +25,9 @@ func newDummies(w *wire) *dummies {
 			d.taps[p.Label] = &tapEnd{port: p, socket: filepath.Join(w.dir, "wires", p.Node+"-"+p.Name+".sock"), fd: -1}
 			continue
 		}
+		if p.Role == roleProcess {
+			continue
+		}
 		recorded := filepath.Join(w.home(p.Node), "pcap", p.Name)
 		d.tails = append(d.tails, &tail{port: p, file: recorded + ".pcap", offset: pcapHeader})
 		if p.Role == roleNamespace {
@@ -36,6 +40,14 @@ func newDummies(w *wire) *dummies {
 func (d *dummies) put(ctx context.Context, p Port, frame []byte) error {
 	if tap, ok := d.taps[p.Label]; ok {
 		return tap.put(frame)
+	}
+	if p.Role == roleProcess {
+		for _, r := range d.w.relays {
+			if r.name == p.Node+"-"+p.Namespace {
+				return r.send(frame)
+			}
+		}
+		return fmt.Errorf("no relay keeps the namespace %s of node %s", p.Namespace, p.Node)
 	}
 	_, err := d.w.ask(ctx, p.Node, "netdev-dummy/receive", p.Name, hex.EncodeToString(frame))
 	return err

@@ -20,7 +20,10 @@ import (
 
 // relay is the process that keeps a network namespace of a node and moves frames between its devices and
 // Open vSwitch: the program in the folder relay.
-type relay struct{ conn net.Conn }
+type relay struct {
+	name string // NODE-NAMESPACE
+	conn net.Conn
+}
 
 // openRelays connects to the relays of a running set.
 func openRelays(dir string) (list []*relay, err error) {
@@ -33,7 +36,7 @@ func openRelays(dir string) (list []*relay, err error) {
 		if err != nil {
 			return nil, errors.Join(err, closeRelays(list))
 		}
-		list = append(list, &relay{conn})
+		list = append(list, &relay{filepath.Base(socket), conn})
 	}
 	return list, nil
 }
@@ -47,7 +50,26 @@ func closeRelays(list []*relay) (err error) {
 
 // moved waits until no frame waits for the relay, and returns how many it has moved.
 func (r *relay) moved() (uint64, error) {
-	if _, err := r.conn.Write([]byte{'?'}); err != nil {
+	return r.ask([]byte{'?'})
+}
+
+// send lets a process of the namespace send the packet in a frame.
+func (r *relay) send(frame []byte) error {
+	const header = 14
+	if len(frame) < header+20 {
+		return fmt.Errorf("a frame of %d bytes holds no packet", len(frame))
+	}
+	packet := frame[header:] // a short frame is filled up behind it
+	if length := int(binary.BigEndian.Uint16(packet[2:])); length < len(packet) {
+		packet = packet[:length]
+	}
+	_, err := r.ask(append(binary.BigEndian.AppendUint16([]byte{'!'}, uint16(len(packet))), packet...))
+	return err
+}
+
+// ask sends a request and returns the number of moved frames, with which the relay answers.
+func (r *relay) ask(request []byte) (uint64, error) {
+	if _, err := r.conn.Write(request); err != nil {
 		return 0, err
 	}
 	var count [8]byte

@@ -116,8 +116,9 @@ func (c cluster) portConnections(p *plan, second host) {
 	for _, way := range []passage{
 		{"a node port through the kernel", second.tcp(secondNode, near), "ns3/open-0"},
 		{"an address outside through the kernel to another node", second.tcp(shownOutside, 80), "ns1/web-0"},
+		{"a node port with an endpoint on another node", c.out.tcp(c.node[2].ip, near, c.node[2].mac), "ns3/open-0"},
 	} {
-		p.both(way.shows, p.connect(way.shows, way.f, way.to), "ext1", way.to)
+		p.both(way.shows, p.connect(way.shows, way.f, way.to), way.f.from, way.to)
 	}
 }
 
@@ -127,6 +128,7 @@ func (c cluster) ports(p *plan, second host) {
 	c.portsThroughKernel(p, second)
 	c.closedPorts(p, second)
 	c.refusedPorts(p, second)
+	c.portsFromNodes(p)
 }
 
 // portsOfNodes sends to services whose pods are in the network of a node.
@@ -203,4 +205,34 @@ func (c cluster) refusedPorts(p *plan, second host) {
 	reset := second.tcp(secondNode, near)
 	reset.flags = "R"
 	p.dropped("connection", "a reset of no connection to a node port, which the kernel does not translate", reset)
+}
+
+// portsFromNodes sends to services what a process of a node sends, so that the rules for the node's own packets decide.
+func (c cluster) portsFromNodes(p *plan) {
+	process := func(n int, ip string) host {
+		h := c.node[n]
+		h.label, h.ip = fmt.Sprintf("worker%d:%s", n, Process), ip
+		return h
+	}
+	own := func(n int) host { return process(n, c.node[n].ip) }
+	const masked = "169.254.169.2" // the source of what a node sends to services
+	p.allDelivered([]passage{
+		{"a node to its own node port", own(1).tcp(c.node[1].ip, shown), "ns1/web-0"},
+		{"a node to its own node port, and on to another node", own(2).tcp(c.node[2].ip, near), "ns3/open-0"},
+		{"a node to the node port of another node", own(1).tcp(c.node[2].ip, shown), "ns1/web-0"},
+		{"a node to the second address of itself, and a node port", process(3, secondNode).tcp(secondNode, near), "ns3/open-0"},
+		{"a node to an address outside of a service", own(1).tcp(shownOutside, 80), "ns1/web-0"},
+		{"a node to a service", process(1, masked).tcp("10.96.3.13", 80), "ns3/open-0"},
+		{"a node to a service with internalTrafficPolicy Local", process(3, masked).tcp("10.96.3.14", 80), "ns3/open-0"},
+		{"a node to a port of an address outside that no service has", own(1).tcp(shownOutside, 81), "ext0"},
+	})
+	p.dropped("ACL", "a node to its own node port, whose endpoint's policy does not allow it", own(3).tcp(c.node[3].ip, database))
+	p.dropped("ACL", "a node to an address outside, likewise", own(1).tcp(databaseOutside, 5432))
+	p.dropped("flow", "a node to a port of a service's address that the service does not have", process(2, masked).tcp("10.96.4.10", 81))
+	p.dropped("firewall", "a node to a port of its own that its firewall closes", own(1).tcp(c.node[1].ip, 8083))
+	p.dropped("closed", "a node to its own node port with another protocol, which it answers to itself", own(1).udp(c.node[1].ip, shown))
+	p.dropped("received", "a node to a service with internalTrafficPolicy Local and an endpoint in its own network", process(1, masked).tcp("10.96.4.14", 80))
+	// The answers of the next ones are for the node that sent the packet, and come out nowhere.
+	p.add("", "a node to a service with internalTrafficPolicy Local, without endpoints on the node", process(1, masked).tcp("10.96.3.14", 80))
+	p.add("", "a node to its own node port, with an endpoint in another node's network", own(2).tcp(c.node[2].ip, hostapi))
 }

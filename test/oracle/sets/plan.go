@@ -26,6 +26,7 @@ type step struct {
 	moved   []string // what bridges no longer knew as they did at the capture
 	unsent  error    // why the packet was not sent
 	macs    []string // what flows of each node must hold before the packet is sent
+	port    int      // of the list of the set's ports, at which the packet is put in
 	volley  int      // the volley that the packet is part of, 0 for none
 }
 

@@ -53,8 +53,8 @@ type Timing struct {
 
 // Port is an interface of the set. Its role names what is at its other end: "edge" (a VM,
 // a pod, or another end point), "uplink" (a provider network), "underlay" (the network
-// between tunnel ends), "host" (the node itself) or "namespace" (a device of a network
-// namespace of the node). The node "fabric" is no node of the set: it stands for the cables, and
+// between tunnel ends), "host" (the node itself), "namespace" (a device of a network
+// namespace of the node) or "process" (no port: packets that are put in there are sent by a process of the namespace). The node "fabric" is no node of the set: it stands for the cables, and
 // its edges for hosts outside.
 type Port struct {
 	Node   string `json:"node"`
@@ -66,6 +66,9 @@ type Port struct {
 
 	Namespace string `json:"namespace,omitempty"` // of a device of a network namespace; "own" for the node's own
 }
+
+// Process is the name of the ports with the role "process".
+const Process = "process"
 
 // Classes of packets.
 const (

@@ -23,6 +23,9 @@ const (
 
 	// roleNamespace is that of a device of a network namespace.
 	roleNamespace = "namespace"
+
+	// roleProcess is that of what stands for the processes of a network namespace.
+	roleProcess = "process"
 )
 
 // noBridge stands for the bridge of a port that is on none.
@@ -188,6 +191,7 @@ func (w *wire) prepare(s *step) error {
 		return fmt.Errorf("packet %d: the set has no port with the label %q", s.ID, f.from)
 	}
 	port := w.ports[i]
+	s.port = i
 	s.Node, s.Bridge, s.Port, s.From, s.Bytes, s.Size = port.Node, port.Bridge, port.Name, f.from, hex.EncodeToString(raw), len(raw)
 	return nil
 }
@@ -250,7 +254,7 @@ func (w *wire) again(ctx context.Context, s *step) error {
 	if err != nil {
 		return err
 	}
-	return w.cables.put(ctx, Port{Node: s.Node, Bridge: s.Bridge, Name: s.Port, Label: s.From}, raw)
+	return w.cables.put(ctx, w.ports[s.port], raw)
 }
 
 // settle files what comes out until nothing more does. What has no number is filed with the

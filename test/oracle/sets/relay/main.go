@@ -5,8 +5,9 @@
 //
 // It makes each device as a tap; of a device that is there already it takes what comes in, as a switch in the
 // kernel does. A dummy interface of Open vSwitch connects to the socket, and sends and
-// takes frames with their length in front. At each byte of the control socket, the relay answers with the number of
-// frames that it has moved, as soon as no further frame waits. On the ports of --listen it takes TCP
+// takes frames with their length in front. At each request at the control socket, the relay answers with the number of
+// frames that it has moved, as soon as no further frame waits. A request is '?', or '!' with an IP packet and its length in
+// front, which the relay sends as a process of the namespace. On the ports of --listen it takes TCP
 // connections, as the metadata proxy of a router does, or pods in the network of their node.
 package main
 

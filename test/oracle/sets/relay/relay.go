@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 
 	"golang.org/x/sys/unix"
 )
@@ -208,6 +209,9 @@ func (r *relay) answer(ready map[int]bool) {
 func reply(fd int, moved uint64) bool {
 	question := make([]byte, 1)
 	n, err := unix.Read(fd, question)
+	if err == nil && n == 1 && question[0] == '!' {
+		err = send(fd)
+	}
 	if err == nil && n == 1 {
 		err = writeAll(fd, binary.BigEndian.AppendUint64(nil, moved))
 		if err == nil {
@@ -216,4 +220,43 @@ func reply(fd int, moved uint64) bool {
 	}
 	_ = unix.Close(fd) // the asker has gone
 	return false
+}
+
+// send reads a packet of IPv4 with its length in front, and sends it as a process of the namespace does. What the
+// kernel refuses is lost, as for any process.
+func send(from int) error {
+	length, err := readAll(from, prefix)
+	if err != nil {
+		return err
+	}
+	packet, err := readAll(from, int(binary.BigEndian.Uint16(length)))
+	if err != nil {
+		return err
+	}
+	const header = 20
+	if len(packet) < header {
+		return errors.New("a packet without a header")
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
+	if err != nil {
+		return err
+	}
+	_ = unix.Sendto(fd, packet, 0, &unix.SockaddrInet4{Addr: [4]byte(packet[16:header])})
+	return unix.Close(fd)
+}
+
+// readAll reads a number of bytes.
+func readAll(fd, size int) ([]byte, error) {
+	bytes := make([]byte, size)
+	for read := 0; read < size; {
+		n, err := unix.Read(fd, bytes[read:])
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		read += n
+	}
+	return bytes, nil
 }
