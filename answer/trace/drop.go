@@ -40,7 +40,7 @@ func (d *drops) describe(hop *follow.Hop, branch follow.Branch) (answer.Drop, er
 	found := answer.Drop{Location: place(hop.Node, hop.Bridge, hop.Port), Reason: string(rules.Explicit)}
 	switch {
 	case branch.Loss != "":
-		return explainLoss(found, branch), nil
+		return d.session.nodes[hop.Node].explainLoss(found, branch), nil
 	case branch.TooLargeFor != "":
 		found.Reason, found.Rule = string(rules.MTU), branch.Why
 		found.Location = answer.Location{Node: hop.Node, Port: branch.TooLargeFor}
@@ -60,9 +60,9 @@ func (d *drops) describe(hop *follow.Hop, branch follow.Branch) (answer.Drop, er
 }
 
 // explainLoss adds why a kernel lost a packet.
-func explainLoss(found answer.Drop, branch follow.Branch) answer.Drop {
+func (n *node) explainLoss(found answer.Drop, branch follow.Branch) answer.Drop {
 	if branch.Stage != nil {
-		found.Stage = describeRule(*branch.Stage)
+		found.Stage = n.describeRule(*branch.Stage)
 	}
 	reason, known := map[follow.Loss]rules.Reason{follow.Unrouted: rules.NoRoute, follow.Expired: rules.TTL, follow.TooLarge: rules.MTU,
 		follow.NotTaken: rules.NotForDevice, follow.NoAddress: rules.Unresolved}[branch.Loss]

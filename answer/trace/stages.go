@@ -58,7 +58,7 @@ func bridgesOf(node *host.Host) []string {
 // describeStage describes a stage of a pass, and returns its rule.
 func (n *node) describeStage(passed pass.Stage) (answer.Stage, rules.Rule, error) {
 	if passed.Chain != "" {
-		return describeRule(passed), rules.Rule{}, nil
+		return n.describeRule(passed), rules.Rule{}, nil
 	}
 	stage := answer.Stage{Table: passed.Table, Flow: passed.Flow, Actions: strings.Join(passed.Lines, "\n")}
 	if !passed.Miss {
@@ -105,6 +105,10 @@ func (n *node) describeGateway(stage *answer.Stage, passed pass.Stage) {
 }
 
 // describeRule describes a rule of netfilter that a packet met in a network namespace.
-func describeRule(met pass.Stage) answer.Stage {
-	return answer.Stage{Chain: met.Chain, Name: met.Chain, Flow: met.Flow, Actions: strings.Join(met.Lines, "\n"), Rule: rules.NetfilterWords(met.Chain, met.Flow)}
+func (n *node) describeRule(met pass.Stage) answer.Stage {
+	var serviceAt func(string) string
+	if n.zone.rules != nil {
+		serviceAt = n.zone.rules.ServiceAt
+	}
+	return answer.Stage{Chain: met.Chain, Name: met.Chain, Flow: met.Flow, Actions: strings.Join(met.Lines, "\n"), Rule: rules.NetfilterWords(met.Chain, met.Flow, serviceAt)}
 }

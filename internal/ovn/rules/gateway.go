@@ -29,8 +29,9 @@ type GatewayFlow struct {
 
 // gateway knows what the flows of the bridge to the outside are made from.
 type gateway struct {
-	services map[uint64]string // by the cookies of their flows
-	networks map[string]string // of localnet ports
+	services  map[uint64]string // by the cookies of their flows
+	addresses map[string]string // the services, by address and port
+	networks  map[string]string // of localnet ports
 }
 
 // Gateway returns the stage of a flow that ovnkube-node wrote into the bridge to the outside of its node,
@@ -172,9 +173,13 @@ func (n *Northbound) networkOf(port string) string {
 	return "the default network"
 }
 
+// ServiceAt returns the namespace and the name of the service of ovn-kubernetes with an address and a port ("10.96.0.7:80"),
+// "" if there is none.
+func (n *Northbound) ServiceAt(address string) string { return n.gateway().addresses[address] }
+
 // readGateway reads the services and the networks.
 func (n *Northbound) readGateway() gateway {
-	g := gateway{services: map[uint64]string{}, networks: map[string]string{}}
+	g := gateway{services: map[uint64]string{}, addresses: map[string]string{}, networks: map[string]string{}}
 	if n.nb == nil {
 		return g
 	}
@@ -221,6 +226,7 @@ func (g gateway) addService(row ovsdb.Row) {
 	words := "Service " + ids[idOwner]
 	for vip, endpoints := range row.Map("vips") {
 		address, port := cutVIP(vip)
+		g.addresses[vip] = ids[idOwner]
 		g.services[serviceCookie(namespace, name, address, port)] = words + " at " + vip
 		for _, family := range []string{"", "6"} {
 			g.services[serviceCookie(namespace, name, protocol+family, port)] = fmt.Sprintf("%s, port %s", words, port)
