@@ -15,6 +15,7 @@ import (
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/netns"
 	"ovs-offline/internal/ovn/names"
 )
 
@@ -215,10 +216,29 @@ func (s *Session) start(first names.Packet, size int) (follow.Start, error) {
 		return start, fmt.Errorf("node %s has no interface with iface-id %s", start.Node, first.Port)
 	}
 	start.InPort = port.Name
+	if device, ok := s.nodes[start.Node].DeviceOf(port); ok && device.Namespace == netns.Own && port.Type == "internal" {
+		return s.startOnNode(start), nil
+	}
 	if guest, ok := s.nodes[start.Node].GuestOf(port); ok { // a bridge of Linux is between it and the VM
 		start.InPort = guest.Name
 	}
 	return start, nil
+}
+
+// startOnNode returns the start of a packet that the node itself sends: its kernel chooses by which device, and, by the
+// routes, from which address.
+func (s *Session) startOnNode(start follow.Start) follow.Start {
+	_, to, ok := start.Packet.Addresses()
+	if !ok {
+		return start
+	}
+	source, ok := s.nodes[start.Node].SourceOf(to)
+	if !ok {
+		return start
+	}
+	start.InPort, start.Process, start.Namespace = "", true, netns.Own
+	start.Packet.SetAddresses(source, to)
+	return start
 }
 
 // isDelivered accepts every port that a packet comes out of.
@@ -238,21 +258,26 @@ func familyOf(packet flow.Packet) int {
 
 // endsAt returns a test whether an end is at an endpoint.
 func endsAt(endpoint names.Endpoint) endTest {
-	return func(_ *follow.Hop, branch follow.Branch) bool {
+	return func(hop *follow.Hop, branch follow.Branch) bool {
 		if branch.Kind != follow.Delivered || branch.Port == nil {
 			return false
 		}
+		ofNode := hop.Receives(branch) && hop.Namespace == netns.Own
+		toNode := ofNode || branch.Port.Name == branch.Port.Bridge // the port of a bridge itself leads to the node
 		switch endpoint.Kind {
 		case names.External:
 			return len(branch.Networks) > 0 && hasAddress(branch.Packet, endpoint)
 		case names.Service:
-			// The port of a bridge itself leads to the node, which may be a backend.
-			return (branch.Port.IfaceID != "" || branch.Port.Name == branch.Port.Bridge) && isBackend(branch.Packet, endpoint)
+			return (branch.Port.IfaceID != "" || toNode) && isBackend(branch.Packet, endpoint)
 		case names.FloatingIP:
 			return branch.Port.IfaceID != "" && (isBackend(branch.Packet, endpoint) || hasAddress(branch.Packet, endpoint))
+		case names.NodePort:
+			if ofNode {
+				return hop.Node == endpoint.Node
+			}
 		case names.RouterPort:
 			// The bridge of ovn-kubernetes's nodes has the address of their gateway router.
-			return (branch.Port.IfaceID != "" || branch.Port.Name == branch.Port.Bridge) && (branch.Port.IfaceID == endpoint.LogicalPort || hasAddress(branch.Packet, endpoint))
+			return (branch.Port.IfaceID != "" || toNode) && (branch.Port.IfaceID == endpoint.LogicalPort || hasAddress(branch.Packet, endpoint))
 		}
 		return branch.Port.IfaceID == cmp.Or(endpoint.Parent, endpoint.LogicalPort) && (endpoint.Tag == 0 || branch.Packet.Get("dl_vlan") == fmt.Sprint(endpoint.Tag))
 	}

@@ -84,6 +84,9 @@ func (q *inquiry) judgePacket() results {
 // network, "" if the collected nodes show it.
 func (q *inquiry) doubtAtStart() string {
 	start := q.judge.start
+	if start.Process {
+		return ""
+	}
 	networks := []string{start.Network}
 	if n := q.nodes[start.Node]; n != nil {
 		if port, ok := n.Port(start.InPort); ok {

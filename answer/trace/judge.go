@@ -124,6 +124,8 @@ func (j *judge) isAnswer(hop *follow.Hop, branch follow.Branch) bool {
 		return branch.Response != nil && branch.Response.To != "" && isSolicitation(j.start.Packet) && strings.HasPrefix(branch.Response.Name, "a neighbour advertisement")
 	case branch.Kind != follow.Delivered || branch.Port == nil:
 		return false
+	case j.start.Process:
+		return hop.Node == j.start.Node && hop.Namespace == j.start.Namespace && hop.Receives(branch) && answers(branch.Packet, j.start.Packet)
 	case j.start.Network != "":
 		return slices.Contains(branch.Networks, j.start.Network) && answers(branch.Packet, j.start.Packet)
 	}

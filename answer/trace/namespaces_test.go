@@ -33,6 +33,21 @@ func TestQuestionsThroughNamespaces(t *testing.T) {
 			{"10.211.0.11", "10.211.0.13", "tcp", 22, answer.Reachable, "qvo"},
 			{"10.211.0.11", "10.211.0.13", "tcp", 443, answer.Unreachable, "security groups: nothing allows the packet"},
 		},
+		"kubernetes-host": {
+			{"external/172.18.0.1", "172.18.0.2:31080", "tcp", 0, answer.Reachable, "worker1 node -> breth0"},
+			{"external/172.18.0.1", "172.18.0.2:31081", "tcp", 0, answer.Reachable, "Service ns4/hostapi"},
+			{"external/172.18.0.1", "172.18.0.3:31080", "tcp", 0, answer.Unreachable, "Service ns4/hostweb"},
+			{"external/172.18.0.1", "172.18.0.2:31083", "tcp", 0, answer.Unreachable, "only from this node"},
+			{"ns1/web-0", "172.18.0.2:31081", "tcp", 0, answer.Reachable, "policy route priority 1004"},
+			{"ns1/web-0", "172.18.0.2:31083", "tcp", 0, answer.Unreachable, "only from this node"},
+			{"ns1/web-1", "svc/ns4/hostapi:80", "tcp", 0, answer.Reachable, "worker1 breth0 -> breth0 -> node"},
+			{"node/worker1", "172.18.0.2:31086", "tcp", 0, answer.Reachable, "node port 31086 of Service ns3/shown"},
+			{"node/worker1", "192.0.2.93:80", "tcp", 0, answer.Reachable, "address 192.0.2.93 outside, port 80, of Service ns3/shown"},
+			{"node/worker3", "svc/ns3/inner:80", "tcp", 0, answer.Reachable, "internalTrafficPolicy Local, by the management port, of Service ns3/inner"},
+			{"node/worker1", "svc/ns3/near:80", "tcp", 0, answer.Reachable, "169.254.169.2:40000 -> 10.96.3.13:80"},
+			{"node/worker3", "172.18.0.4:31084", "tcp", 0, answer.Unreachable, "NetworkPolicies of namespace ns2"},
+			{"node/worker1", "external/198.51.100.9", "tcp", 443, answer.Reachable, "172.18.0.2:40000 -> 198.51.100.9:443"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded := sets.RecordedNamespaces(t, "../../scripts/lab/lab", name)

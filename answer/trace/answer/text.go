@@ -158,7 +158,7 @@ func (p printer) writeField(label, value string) {
 func (s *Stage) IsRule() bool {
 	rows := []string{"ACL", "NAT", "Load_Balancer", "Logical_Router_Static_Route", "Logical_Router_Policy"}
 	if s.Chain != "" {
-		return s.Rule != "" && (s.Actions == "accept" || s.Actions == "drop")
+		return s.Rule != ""
 	}
 	return s.Rule != "" && slices.Contains(rows, s.Row)
 }

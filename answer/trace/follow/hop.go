@@ -22,7 +22,9 @@ type Hop struct {
 	Bridge string
 	Port   *host.Port
 	// Kernel reports that the pass is one through a network namespace, whose rules its stages are.
-	Kernel bool
+	Kernel    bool
+	Namespace string // of such a pass: netns.Own for the node's own
+	VRF       string // that has the device by which the packet enters the namespace, "" for none
 	// Packet is the packet as the pass begins, without metadata.
 	Packet flow.Packet
 	Pass   *pass.Pass
@@ -31,6 +33,11 @@ type Hop struct {
 	Branches []Branch
 	// Assumed lists what is assumed about the packet, such as its size.
 	Assumed []string
+}
+
+// Receives reports whether a branch of the hop is a packet that the network namespace itself receives.
+func (h *Hop) Receives(branch Branch) bool {
+	return h.Kernel && branch.Kind == Delivered && branch.Port == h.Port
 }
 
 // Kind is what becomes of a packet.

@@ -43,7 +43,7 @@ func (s *step) unmarked(device host.Device, frame frame) string {
 func (w *walk) enterKernel(ctx context.Context, node *host.Host, device host.Device, arrived frame, state *State, at count) (*Hop, *State, error) {
 	w.passes++
 	title := netns.Title(device.Namespace)
-	hop := &Hop{Node: node.Name, Bridge: title, Port: portFor(node, device), Kernel: true, Packet: arrived.packet()}
+	hop := &Hop{Node: node.Name, Bridge: title, Port: portFor(node, device), Kernel: true, Namespace: device.Namespace, VRF: node.VRFOf(device), Packet: arrived.packet()}
 	s := &kernelStep{step: step{walk: w, host: node, hop: hop, state: state, count: at}, device: device, sentTCP: tcpFlagsOf(arrived, node.Name, state)}
 	err := s.run(ctx, arrived)
 	return hop, s.state, err
@@ -158,7 +158,7 @@ func (s *kernelStep) addReceived(came frame) {
 	if who := s.host.ListenersFor(s.device, protocols[number]); protocols[number] != "" && who != "" {
 		s.hop.Assumed = append(s.hop.Assumed, who)
 	}
-	if s.hop.Port.Number != 0 {
+	if s.hop.VRF != "" && s.hop.Port.Number != 0 {
 		s.hop.Assumed = append(s.hop.Assumed, fmt.Sprintf("what %s answers leaves by %s, as the packet came", s.hop.Bridge, s.device.Name))
 	}
 	s.add(Branch{Kind: Delivered, Port: s.hop.Port, Why: "it is for " + s.hop.Bridge + " itself"}, came)

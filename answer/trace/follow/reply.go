@@ -8,18 +8,21 @@ import (
 // Reply returns where the answer to a delivered packet begins, with the connections as
 // the packet left them; ok is false for a packet that nothing answers, such as an ICMP
 // error. hop is the hop of the branch. The answer to a packet that left on a physical
-// network comes from there. An echo reply has the size of the request, since it holds the
-// same data (RFC 792, RFC 4443); any other answer is taken as one that fits everywhere. The answer
-// of a process in a network namespace begins where the packet left Open vSwitch.
+// network comes from there, and that to one which a network namespace received from a process in
+// it; a process in a VRF answers by the port of Open vSwitch by which the packet came. An echo reply has the size of
+// the request, since it holds the same data (RFC 792, RFC 4443); any other answer is taken as one that fits everywhere.
 func Reply(hop *Hop, branch Branch) (start Start, ok bool) {
 	if branch.Kind != Delivered || branch.Port == nil {
 		return Start{}, false
 	}
 	start = Start{Node: hop.Node, Bridge: branch.Port.Bridge, InPort: branch.Port.Name, ID: branch.ID, State: branch.State}
-	if hop.Kernel && branch.Port == hop.Port { // a process received it
+	switch {
+	case hop.Receives(branch) && hop.VRF != "":
 		if start.Bridge = ""; branch.Port.Number == 0 {
 			return Start{}, false
 		}
+	case hop.Receives(branch):
+		start = Start{Node: hop.Node, Process: true, Namespace: hop.Namespace, ID: branch.ID, State: branch.State}
 	}
 	if len(branch.Networks) > 0 {
 		start = Start{Network: branch.Networks[0], ID: branch.ID, State: branch.State}

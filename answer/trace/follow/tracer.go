@@ -12,6 +12,7 @@ import (
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/answer/trace/megaflow"
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/netns"
 	"ovs-offline/internal/unixctl"
 )
 
@@ -57,8 +58,9 @@ type Start struct {
 	Node   string
 	Bridge string // "" for the bridge of InPort
 	InPort string // the name of a port, or of a device of the node's own network namespace
-	// Process, in place of InPort, says that a process in the node's own network namespace sends the packet.
-	Process bool
+	// Process, in place of InPort, says that a process in a network namespace of the node sends the packet.
+	Process   bool
+	Namespace string // of the process: netns.Own for the node's own
 	// Network, in place of Node and InPort, is a physical network: the packet comes from a
 	// host outside and arrives on every node of the network.
 	Network string
@@ -108,8 +110,8 @@ func (t *Tracer) Packet(ctx context.Context, start Start) (*Hop, *State, error) 
 	w := &walk{tracer: t, initial: start.State, assumed: start.Assumed}
 	device, ok := node.OwnDevice(start.InPort)
 	if start.Process {
-		if device, ok = node.OwnProcess(); !ok {
-			return nil, nil, fmt.Errorf("no network namespace was recorded of node %s: what its kernel does with what it sends is not known", start.Node)
+		if device, ok = node.ProcessIn(start.Namespace); !ok {
+			return nil, nil, fmt.Errorf("the network namespace %s of node %s was not recorded: what the kernel does with what is sent there is not known", netns.Title(start.Namespace), start.Node)
 		}
 	}
 	if ok {

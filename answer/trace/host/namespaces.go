@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -134,13 +135,21 @@ func (h *Host) masterOf(device Device) (name, kind string) {
 	return "", ""
 }
 
+// VRFOf returns the VRF that a device is a port of, "" for none.
+func (h *Host) VRFOf(device Device) string {
+	if master, kind := h.masterOf(device); kind == vrf {
+		return master
+	}
+	return ""
+}
+
 // ListenersFor returns a sentence about the processes that get a packet of a protocol, "tcp" or "udp", which came in by
 // a device for the namespace itself; "" if all can that listen.
 func (h *Host) ListenersFor(device Device, protocol string) string {
-	name, kind := h.masterOf(device)
+	name := h.VRFOf(device)
 	setting := "net.ipv4." + protocol + "_l3mdev_accept" // of IPv6, too
 	for _, namespace := range h.namespaces.recorded {
-		if kind == vrf && namespace.Name == device.Namespace && namespace.Sysctls[setting] != "1" {
+		if name != "" && namespace.Name == device.Namespace && namespace.Sysctls[setting] != "1" {
 			return fmt.Sprintf("a process gets the packet that listens in the VRF %s, and no other (%s is not 1)", name, setting)
 		}
 	}
@@ -211,10 +220,21 @@ func (h *Host) OwnDevice(name string) (device Device, ok bool) {
 	return Device{netns.Own, name}, ok
 }
 
-// OwnProcess stands for a process in the node's own namespace; ok is false if that was not recorded.
-func (h *Host) OwnProcess() (device Device, ok bool) {
-	ok = slices.ContainsFunc(h.namespaces.recorded, func(n netns.Namespace) bool { return n.Name == netns.Own })
-	return Device{netns.Own, linux.Process}, ok
+// ProcessIn stands for a process in a namespace; ok is false if that was not recorded.
+func (h *Host) ProcessIn(namespace string) (device Device, ok bool) {
+	ok = slices.ContainsFunc(h.namespaces.recorded, func(n netns.Namespace) bool { return n.Name == namespace })
+	return Device{namespace, linux.Process}, ok
+}
+
+// SourceOf returns the address from which a process of the node's own namespace sends to another address, by the
+// recorded routes of the tables local and main; ok is false if none leads there.
+func (h *Host) SourceOf(to netip.Addr) (source netip.Addr, ok bool) {
+	for _, namespace := range h.namespaces.recorded {
+		if namespace.Name == netns.Own {
+			return namespace.SourceOf(to)
+		}
+	}
+	return source, false
 }
 
 // PortOf returns the port of a bridge to which a device leads: its own, or that at the other end of a veth.

@@ -208,6 +208,11 @@ EOT
             printf '%s\n' "-A OVN-KUBE-ETP -d $outside/32 -p tcp -m tcp --dport ${vip#*:} -j DNAT --to-destination 169.254.169.3:$port"
     done
     inside_rules redirect
+    [[ $NUMBER != 3 ]] || cat <<EOT
+:OVN-KUBE-EGRESS-IP-MULTI-NIC - [0:0]
+-A POSTROUTING -j OVN-KUBE-EGRESS-IP-MULTI-NIC
+-A OVN-KUBE-EGRESS-IP-MULTI-NIC -s 10.244.3.5/32 -o eth1 -j SNAT --to-source $SECOND_IP.100
+EOT
     # The administrator of the node closed the port of the last table.
     cat <<EOT
 COMMIT
@@ -252,18 +257,6 @@ $(unchanged_ports)
         ip saddr 10.244.$NUMBER.2 return
         meta l4proto . th dport @mgmtport-no-snat-nodeports counter return
         counter snat ip to 10.244.$NUMBER.2
-    }
-}
-EOT
-    [[ $NUMBER == 3 ]] || return 0
-    cat <<EOT
-table ip nat {
-    chain OVN-KUBE-EGRESS-IP-MULTI-NIC {
-        ip saddr 10.244.3.5 oifname "eth1" counter snat to $SECOND_IP.100
-    }
-    chain POSTROUTING {
-        type nat hook postrouting priority srcnat; policy accept;
-        counter jump OVN-KUBE-EGRESS-IP-MULTI-NIC
     }
 }
 EOT
