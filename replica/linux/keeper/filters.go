@@ -24,6 +24,7 @@ const (
 	maxFilterRules = 100000
 	maxFilterLine  = 16 << 10 // bytes
 	maxFilterBytes = 128 << 20
+	maxChains      = 50000
 	// maxRuns bounds how often the keeper loads the rules of one family again without the refused rules.
 	// oneByOne is the number of refused rules that it looks for one by one: after that, a refused rule costs all
 	// rules with the same options.
@@ -40,6 +41,7 @@ type saved struct {
 type savedTable struct {
 	name   string
 	chains []savedChain
+	named  map[string]bool // the chains, by name
 	rules  []filterRule
 }
 
@@ -119,34 +121,30 @@ func (s *space) readSaved(path string) (*saved, error) {
 	defer func() { _ = file.Close() }()
 	all := &saved{}
 	var table *savedTable
-	var chains []string
-	cut, size, other := 0, 0, 0
+	chains, cut, size, other := 0, 0, 0, 0
 	skipped, err := lines.Read(file, func(raw []byte) error {
 		size += len(raw)
 		line := strings.TrimSpace(string(raw[:min(len(raw), maxFilterLine+1)]))
 		switch {
 		case line == "" || line[0] == '#':
 		case line[0] == '*':
-			table = &savedTable{name: line[1:]}
-			chains = nil
-			if badTable(table.name) {
-				table = nil
+			if table = all.table(line[1:]); table == nil {
 				other++
-				break
 			}
-			all.tables = append(all.tables, table)
 		case line == "COMMIT":
 			table = nil
 		case table == nil:
 			other++
 		case line[0] == ':':
 			words := strings.Fields(line[1:])
-			if len(words) < 2 || badChain(words[0]) != "" || !slices.Contains([]string{"-", "ACCEPT", "DROP"}, words[1]) {
+			if len(words) < 2 || badChain(words[0]) != "" || table.named[words[0]] || !slices.Contains([]string{"-", "ACCEPT", "DROP"}, words[1]) {
 				other++
 				break
 			}
-			table.chains = append(table.chains, savedChain{words[0], words[1]})
-			chains = append(chains, words[0])
+			if chains++; chains <= maxChains {
+				table.chains = append(table.chains, savedChain{words[0], words[1]})
+				table.named[words[0]] = true
+			}
 		default:
 			s.report.Record(report.FilterRules, 1)
 			if all.rules == maxFilterRules || size > maxFilterBytes {
@@ -154,11 +152,14 @@ func (s *space) readSaved(path string) (*saved, error) {
 				break
 			}
 			all.rules++
-			s.readRule(table, line, chains)
+			s.readRule(table, line)
 		}
 		return nil
 	})
 	s.report.RejectUnnamed(report.FilterRules, cut, "only the first %d rules, and %d MB, of a namespace are restored: %d more are not", maxFilterRules, maxFilterBytes>>20, cut)
+	if chains > maxChains {
+		s.report.Remark("only the first %d chains of a namespace are restored: %d more are not, and no rules in them", maxChains, chains-maxChains)
+	}
 	if skipped > 0 {
 		s.report.Record(report.FilterRules, skipped)
 		s.report.RejectUnnamed(report.FilterRules, skipped, "%d lines are too long to be rules", skipped)
@@ -167,6 +168,21 @@ func (s *space) readSaved(path string) (*saved, error) {
 		s.report.Remark("%d lines are no part of what iptables-save prints, and were skipped", other)
 	}
 	return all, err
+}
+
+// table returns the table of a name, which it makes if it is not there yet; nil if iptables has no such table.
+func (r *saved) table(name string) *savedTable {
+	for _, table := range r.tables {
+		if table.name == name {
+			return table
+		}
+	}
+	if badTable(name) {
+		return nil
+	}
+	table := &savedTable{name: name, named: map[string]bool{}}
+	r.tables = append(r.tables, table)
+	return table
 }
 
 // badTable reports whether iptables has no table of a name.
@@ -178,13 +194,13 @@ func badTable(name string) bool {
 var counted = regexp.MustCompile(`^\[\d+:\d+\] `)
 
 // readRule reads one rule of a table.
-func (s *space) readRule(table *savedTable, line string, chains []string) {
+func (s *space) readRule(table *savedTable, line string) {
 	if len(line) > maxFilterLine {
 		s.report.Reject(report.FilterRules, line, "the rule is longer than %d bytes", maxFilterLine)
 		return
 	}
 	line = strings.TrimPrefix(line, counted.FindString(line))
-	rule, refused := s.checkRule(table.name, line, chains)
+	rule, refused := s.checkRule(table.name, line, table.named)
 	if refused != "" {
 		s.report.Reject(report.FilterRules, "-t "+table.name+" "+line, "%s", refused)
 		return

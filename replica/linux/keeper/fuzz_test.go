@@ -20,7 +20,7 @@ func FuzzGate(f *testing.F) {
 		s := &space{kernel: &kernel{all: true}, report: report.NewNamespace("")}
 		for line := range strings.Lines(text) {
 			line = strings.TrimSpace(line)
-			if rule, refused := s.checkRule("filter", line, []string{"INPUT"}); refused == "" {
+			if rule, refused := s.checkRule("filter", line, map[string]bool{"INPUT": true}); refused == "" {
 				words, _ := splitWords(rule.text)
 				for i, word := range words {
 					if i > 0 && words[i-1] == "--comment" {

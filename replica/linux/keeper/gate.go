@@ -95,14 +95,14 @@ type filterRule struct {
 }
 
 // checkRule reads a rule of iptables ("-A ..."), and returns why it is not restored, "" if it is.
-func (s *space) checkRule(table, text string, chains []string) (rule filterRule, refused string) {
+func (s *space) checkRule(table, text string, chains map[string]bool) (rule filterRule, refused string) {
 	rule = filterRule{table: table, text: text}
 	words, ok := splitWords(text)
 	if !ok || len(words) < 2 || words[0] != "-A" {
 		return rule, "it is not a rule as iptables-save prints it"
 	}
 	rule.chain = words[1]
-	if !slices.Contains(chains, rule.chain) {
+	if !chains[rule.chain] {
 		return rule, "its chain is not in the table"
 	}
 	var options []string
@@ -124,7 +124,7 @@ func (s *space) checkRule(table, text string, chains []string) (rule filterRule,
 			rule.extensions = append(rule.extensions, next)
 			i++
 		case "-j", "-g", "--jump", "--goto":
-			if !slices.Contains(chains, next) {
+			if !chains[next] {
 				if !slices.Contains(knownTargets(), next) {
 					return rule, fmt.Sprintf("target %q is neither a chain nor among those that are restored", next)
 				}

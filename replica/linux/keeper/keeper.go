@@ -33,7 +33,7 @@ const (
 )
 
 // memoryLimit is the heap size in bytes above which the garbage collector runs more often.
-const memoryLimit = 160 << 20
+const memoryLimit = 320 << 20
 
 // init makes a process that was started as a keeper one. Every program that can start a replica has this
 // package, programs of tests too, so that each can start itself again as a keeper; no main function has to

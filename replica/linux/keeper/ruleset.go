@@ -84,8 +84,42 @@ type rulesetReader struct {
 	table  *nftTable
 	chain  *nftChain
 	object *nftObject
-	open   string // a statement whose braces are not closed yet
+	open   statement // whose braces are not closed yet
 	size   int
+	chains int
+}
+
+// statement is a statement of nft that is read line by line.
+type statement struct {
+	text   strings.Builder
+	depth  int // how many of its braces are open
+	quoted bool
+}
+
+// add adds a line.
+func (s *statement) add(line string) {
+	if s.text.Len() > 0 {
+		s.text.WriteByte(' ')
+	}
+	s.text.WriteString(line)
+	for _, c := range line {
+		switch {
+		case c == '"':
+			s.quoted = !s.quoted
+		case s.quoted:
+		case c == '{':
+			s.depth++
+		case c == '}':
+			s.depth--
+		}
+	}
+}
+
+// take returns the text of the statement and begins another one.
+func (s *statement) take() string {
+	text := strings.TrimSpace(s.text.String())
+	*s = statement{}
+	return text
 }
 
 func (p *rulesetReader) line(raw string) {
@@ -122,7 +156,8 @@ func (p *rulesetReader) line(raw string) {
 func (p *rulesetReader) inTable(words []string) {
 	n := len(words)
 	switch {
-	case n == 3 && words[0] == "chain" && words[2] == "{" && nftName.MatchString(words[1]):
+	case n == 3 && words[0] == "chain" && words[2] == "{" && nftName.MatchString(words[1]) && p.chains < maxChains:
+		p.chains++
 		p.chain = &nftChain{name: words[1]}
 		p.table.chains = append(p.table.chains, p.chain)
 	case n >= 3 && words[n-1] == "{" && slices.Contains(nftKinds(), strings.Join(words[:n-2], " ")) && nftName.MatchString(words[n-2]):
@@ -134,34 +169,33 @@ func (p *rulesetReader) inTable(words []string) {
 
 // inObject reads a line of an object.
 func (p *rulesetReader) inObject(line string) {
-	if line == "}" && p.open == "" {
+	if line == "}" && p.open.text.Len() == 0 {
 		p.table.objects = append(p.table.objects, *p.object)
 		p.object = nil
 		return
 	}
-	p.open = strings.TrimSpace(p.open + " " + line)
-	if depth(p.open) > 0 {
+	if p.open.add(line); p.open.depth > 0 {
 		return
 	}
-	if reason := badStatement(p.open, false); reason != "" {
+	text := p.open.take()
+	if reason := badStatement(text, false); reason != "" {
 		p.object.refused = reason
 	}
-	p.object.text += "\t\t" + p.open + "\n"
-	p.open = ""
+	if p.object.refused == "" {
+		p.object.text += "\t\t" + text + "\n"
+	}
 }
 
 // inChain reads a line of a chain: its header, or a rule.
 func (p *rulesetReader) inChain(line string, handle uint64) {
-	if line == "}" && p.open == "" {
+	if line == "}" && p.open.text.Len() == 0 {
 		p.chain = nil
 		return
 	}
-	p.open = strings.TrimSpace(p.open + " " + line)
-	if depth(p.open) > 0 && len(p.open) < maxFilterLine {
+	if p.open.add(line); p.open.depth > 0 && p.open.text.Len() < maxFilterLine {
 		return
 	}
-	statement := p.open
-	p.open = ""
+	statement := p.open.take()
 	if isHeader(statement) {
 		p.chain.header = append(p.chain.header, statement)
 		return
@@ -191,12 +225,6 @@ func unquoted(statement string) (string, bool) {
 		}
 	}
 	return out.String(), !quoted
-}
-
-// depth returns how many braces of a statement are open.
-func depth(statement string) int {
-	plain, _ := unquoted(statement)
-	return strings.Count(plain, "{") - strings.Count(plain, "}")
 }
 
 // badStatement returns why a statement is not loaded, "" if it is: it has to be one statement, with nothing in it
