@@ -221,13 +221,34 @@ const tooLong = "Message too long"
 type loader struct {
 	space    *space
 	programs iptables
-	room     int // bytes of a message
+	room     room
 	refused  int // rules that were refused one by one
 	failures int // runs that failed
 }
 
-// roomAtFirst is somewhat less than a socket has on a usual system (net.core.wmem_default).
-const roomAtFirst = 150 << 10
+// room is how many bytes of rules, as they are estimated, one message may have. Fewer messages take less time: with each,
+// the kernel copies the rules of a chain. So there is more room after each message that the kernel took, until one is too
+// long.
+type room struct {
+	bytes int
+	known bool // a message was too long
+}
+
+// newRoom returns somewhat less than a socket has on a usual system (net.core.wmem_default).
+func newRoom() room { return room{bytes: 150 << 10} }
+
+// grow makes more room, after a message that the kernel took.
+func (r *room) grow() {
+	if !r.known {
+		r.bytes += r.bytes / 4
+	}
+}
+
+// shrink makes less room, after a message that was too long.
+func (r *room) shrink() {
+	r.bytes -= max(1, r.bytes/4)
+	r.known = true
+}
 
 // size is about what a rule takes in a message.
 func (r filterRule) size() int {
@@ -242,7 +263,7 @@ func (r filterRule) size() int {
 
 // load loads the rules, and loads them again without the refused rules until the kernel takes the rest.
 func (s *space) load(ctx context.Context, programs iptables, recorded *saved) {
-	l := &loader{space: s, programs: programs, room: roomAtFirst}
+	l := &loader{space: s, programs: programs, room: newRoom()}
 	for _, table := range recorded.tables {
 		if reason := l.chains(ctx, table); reason != "" {
 			s.report.RejectUnnamed(report.FilterRules, len(table.rules), "%s-restore: table %s: %s", programs.title, table.name, reason)
@@ -258,9 +279,9 @@ func (s *space) load(ctx context.Context, programs iptables, recorded *saved) {
 func (l *loader) chains(ctx context.Context, table *savedTable) (problem string) {
 	const each = 200 // bytes in a message
 	argv := []string{l.programs.restore}
-	for begin := 0; begin < max(1, len(table.chains)); begin += l.room / each {
+	for begin := 0; begin < max(1, len(table.chains)); begin += l.room.bytes / each {
 		lines := []string{"*" + table.name}
-		for _, chain := range table.chains[begin:min(len(table.chains), begin+l.room/each)] {
+		for _, chain := range table.chains[begin:min(len(table.chains), begin+l.room.bytes/each)] {
 			lines = append(lines, ":"+chain.name+" "+chain.policy)
 		}
 		if _, err := l.space.run(ctx, []byte(strings.Join(append(lines, "COMMIT\n"), "\n")), argv...); err != nil {
@@ -277,7 +298,7 @@ func (l *loader) rules(ctx context.Context, table *savedTable) {
 	rest := slices.Clone(table.rules)
 	for len(rest) > 0 {
 		n, size := 0, 0
-		for n < len(rest) && (n == 0 || size+rest[n].size() <= l.room) {
+		for n < len(rest) && (n == 0 || size+rest[n].size() <= l.room.bytes) {
 			size += rest[n].size()
 			n++
 		}
@@ -285,7 +306,9 @@ func (l *loader) rules(ctx context.Context, table *savedTable) {
 		switch {
 		case ok:
 			loaded = append(loaded, rest[:n]...)
-			rest = rest[n:]
+			if rest = rest[n:]; len(rest) > 0 {
+				l.room.grow()
+			}
 		case ctx.Err() != nil || l.failures > maxRuns:
 			rest = slices.DeleteFunc(rest, func(r filterRule) bool { return r.refused })
 			l.space.report.RejectUnnamed(report.FilterRules, len(rest), "%s-restore: table %s: after %d refusals, or %v, %d rules were not tried", l.programs.title, table.name, l.failures, restoreTimeout, len(rest))
@@ -310,8 +333,8 @@ func (l *loader) some(ctx context.Context, table *savedTable, rest []filterRule,
 	}
 	l.failures++
 	if strings.Contains(stderrOf(err), tooLong) && len(rules) > 1 {
-		l.room /= 2
-		l.failures-- // there is less room at most twenty times
+		l.room.shrink()
+		l.failures-- // there is less room at most fifty times
 		return false
 	}
 	reason, found := reasonOf(err), false

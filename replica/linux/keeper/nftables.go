@@ -208,14 +208,14 @@ var nftError = regexp.MustCompile(`(?m)^(?:/dev/stdin|<cmdline>|-):(\d+):[0-9-]+
 // nftLoader loads tables, as many rules at a time as the kernel takes in one message.
 type nftLoader struct {
 	space    *space
-	room     int
+	room     room
 	refused  int
 	failures int
 }
 
 // loadRuleset loads the tables: their chains, their objects, and then the rules, which name these.
 func (s *space) loadRuleset(ctx context.Context, recorded *ruleset) {
-	l := &nftLoader{space: s, room: roomAtFirst}
+	l := &nftLoader{space: s, room: newRoom()}
 	if l.load(ctx, recorded.tables, func(in *nftInput) {
 		for _, table := range recorded.tables {
 			if len(table.objects)+len(table.chains) > 0 {
@@ -260,7 +260,7 @@ func (l *nftLoader) objects(ctx context.Context, table *nftTable) {
 func (l *nftLoader) chain(ctx context.Context, table *nftTable, chain *nftChain) {
 	for begin := 0; begin < len(chain.rules); {
 		end, size := begin, 0
-		for end < len(chain.rules) && (end == begin || size < l.room) {
+		for end < len(chain.rules) && (end == begin || size < l.room.bytes) {
 			size += 400 + 2*len(chain.rules[end].text)
 			end++
 		}
@@ -273,12 +273,14 @@ func (l *nftLoader) chain(ctx context.Context, table *nftTable, chain *nftChain)
 		})
 		switch {
 		case !long:
-			begin = end
+			if begin = end; begin < len(chain.rules) {
+				l.room.grow()
+			}
 		case end-begin == 1:
 			l.space.dropNft(nftPlace{table: table, chain: chain, rule: begin, object: -1}, "it is longer than the kernel takes in one message", false)
 			begin = end
 		default:
-			l.room /= 2
+			l.room.shrink()
 		}
 	}
 }
