@@ -57,6 +57,9 @@ func (s *Session) ask(ctx context.Context, between Between) (*answer.Answer, err
 	if err != nil {
 		return nil, err
 	}
+	if _, err := netip.ParseAddr(between.From); err != nil && question.From.Kind == names.NodePort {
+		start = s.startOnNode(ctx, start)
+	}
 	asked := s.inquire(fmt.Sprintf("%s -> %s: %s", question.From.Name, question.To.Name, first.Flow), endsAt(question.To))
 	asked.answer.Family = first.Family
 	for _, text := range first.Assumed {
@@ -216,9 +219,6 @@ func (s *Session) start(first names.Packet, size int) (follow.Start, error) {
 		return start, fmt.Errorf("node %s has no interface with iface-id %s", start.Node, first.Port)
 	}
 	start.InPort = port.Name
-	if device, ok := s.nodes[start.Node].DeviceOf(port); ok && device.Namespace == netns.Own && port.Type == "internal" {
-		return s.startOnNode(start), nil
-	}
 	if guest, ok := s.nodes[start.Node].GuestOf(port); ok { // a bridge of Linux is between it and the VM
 		start.InPort = guest.Name
 	}
@@ -226,14 +226,14 @@ func (s *Session) start(first names.Packet, size int) (follow.Start, error) {
 }
 
 // startOnNode returns the start of a packet that the node itself sends: its kernel chooses by which device, and, by the
-// routes, from which address.
-func (s *Session) startOnNode(start follow.Start) follow.Start {
+// routes, from which address. Where the kernel can't be asked, the packet starts at the management port.
+func (s *Session) startOnNode(ctx context.Context, start follow.Start) follow.Start {
 	_, to, ok := start.Packet.Addresses()
 	if !ok {
 		return start
 	}
 	source, ok := s.nodes[start.Node].SourceOf(to)
-	if !ok {
+	if !ok || !s.nodes[start.Node].HasNamespaces(ctx) {
 		return start
 	}
 	start.InPort, start.Process, start.Namespace = "", true, netns.Own

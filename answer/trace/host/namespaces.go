@@ -226,6 +226,17 @@ func (h *Host) ProcessIn(namespace string) (device Device, ok bool) {
 	return Device{namespace, linux.Process}, ok
 }
 
+// HasNamespaces reports whether the replica has restored network namespaces, which packets can pass.
+func (h *Host) HasNamespaces(ctx context.Context) bool {
+	h.namespaces.mu.Lock()
+	defer h.namespaces.mu.Unlock()
+	err := h.namespaces.connect(ctx)
+	if err != nil {
+		h.namespaces.close()
+	}
+	return err == nil
+}
+
 // SourceOf returns the address from which a process of the node's own namespace sends to another address, by the
 // recorded routes of the tables local and main; ok is false if none leads there.
 func (h *Host) SourceOf(to netip.Addr) (source netip.Addr, ok bool) {
