@@ -26,14 +26,12 @@ func TestQuestionsThroughNamespaces(t *testing.T) {
 			{"10.201.0.11", "10.201.0.1", "icmp", 0, answer.Reachable, "answered by qrouter-"},
 			{"10.203.0.11", "external/198.51.100.9", "tcp", 443, answer.Unreachable, "no route"},
 		},
-		"kubernetes-host": {
-			{"ns1/web-0", "10.244.1.2", "tcp", 10250, answer.Reachable, "arrives at node"},
-		},
 		"neutron-hybrid": {
 			{"10.211.0.11", "10.211.0.13", "tcp", 22, answer.Reachable, "qvo"},
 			{"10.211.0.11", "10.211.0.13", "tcp", 443, answer.Unreachable, "security groups: nothing allows the packet"},
 		},
 		"kubernetes-host": {
+			{"ns1/web-0", "10.244.1.2", "tcp", 10250, answer.Reachable, "arrives at node"},
 			{"external/172.18.0.1", "172.18.0.2:31080", "tcp", 0, answer.Reachable, "worker1 node -> breth0"},
 			{"external/172.18.0.1", "172.18.0.2:31081", "tcp", 0, answer.Reachable, "Service ns4/hostapi"},
 			{"external/172.18.0.1", "172.18.0.3:31080", "tcp", 0, answer.Unreachable, "Service ns4/hostweb"},
