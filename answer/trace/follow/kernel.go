@@ -170,6 +170,9 @@ func (s *kernelStep) changed(came frame, read wire.Frame) frame {
 	if s.sentTCP != "" {
 		subject.Packet.DeleteFunc(func(field string) bool { return field == "tcp_flags" })
 	}
+	if came.packet().Get(flowLabel) != read.Packet.Get(flowLabel) {
+		subject.Packet.DeleteFunc(func(field string) bool { return field == flowLabel })
+	}
 	if read.Quoted != nil {
 		subject.Quoted = &conntrack.Subject{Packet: read.Quoted.Packet, ID: read.Quoted.ID}
 	}
@@ -180,6 +183,10 @@ func (s *kernelStep) changed(came frame, read wire.Frame) frame {
 	}
 	return left
 }
+
+// flowLabel is the field of IPv6 that a kernel leaves as it is in a packet that it sends on. In a packet of its own
+// it is a hash with a secret that each machine has for itself, so that of a replica is not that of the node.
+const flowLabel = "ipv6_label"
 
 // randomPort describes that a rule of the pass chose the source port of a packet at random, as an uncertain part
 // of the packet; it returns "" for another packet.

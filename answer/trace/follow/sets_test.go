@@ -176,15 +176,16 @@ type question struct {
 
 // prediction is what the tracer says of a packet.
 type prediction struct {
-	outputs  []string // "NODE PORT PACKET"
-	tunnels  []string // "NODE SOURCE DESTINATION", of each tunnel once, sorted
-	answers  []string // what OVN makes
-	causes   []string // why it is undetermined
-	ends     string   // all ends, to read
-	repeated bool     // it is about the packet as it is sent again
-	random   bool     // a rule of netfilter chooses the source port at random
-	received []string // as outputs, what a network namespace itself receives: what answers there is not predicted
-	entering []string // those of received of which the lab recorded what entered
+	outputs    []string // "NODE PORT PACKET"
+	tunnels    []string // "NODE SOURCE DESTINATION", of each tunnel once, sorted
+	answers    []string // what OVN makes
+	causes     []string // why it is undetermined
+	ends       string   // all ends, to read
+	repeated   bool     // it is about the packet as it is sent again
+	random     bool     // a rule of netfilter chooses the source port at random
+	unlabelled bool     // a packet of IPv6 has no flow label: a kernel chose that of its own packet
+	received   []string // as outputs, what a network namespace itself receives: what answers there is not predicted
+	entering   []string // those of received of which the lab recorded what entered
 }
 
 // ask follows a packet, after those that changed the connections before it.
@@ -300,6 +301,8 @@ func predictionOf(hop *follow.Hop, fragment bool) (p prediction) {
 		case b.Kind != follow.Delivered:
 		case b.Port != h.Port || !h.Kernel:
 			p.outputs = append(p.outputs, outputOf(h, b, fragment))
+			number, _ := b.Packet.Number("ipv6_label")
+			p.unlabelled = p.unlabelled || b.Packet.EtherType() == flow.IPv6 && number == 0
 		default:
 			p.received = append(p.received, outputOf(h, b, fragment))
 		}
@@ -332,6 +335,7 @@ func (p *prediction) add(q prediction) {
 	p.ends += q.ends
 	p.received = append(p.received, q.received...)
 	p.repeated, p.random = p.repeated || q.repeated, p.random || q.random
+	p.unlabelled = p.unlabelled || q.unlabelled
 }
 
 // about returns the packet of the set that the prediction is about: of one that is sent again,
@@ -427,7 +431,10 @@ func (p prediction) differs(real *sets.Packet) string {
 		return err.Error()
 	}
 	if p.random {
-		own, all, p.outputs = withoutSourcePort(own), withoutSourcePort(all), withoutSourcePort(p.outputs)
+		own, all, p.outputs = without(sourcePort, own), without(sourcePort, all), without(sourcePort, p.outputs)
+	}
+	if p.unlabelled && real.Class == sets.Generated {
+		own, all, p.outputs = without(label, own), without(label, all), without(label, p.outputs)
 	}
 	switch {
 	case !within(own, p.outputs), !real.Choice && !within(p.outputs, all), real.Choice && len(p.outputs) > 0 && !slices.ContainsFunc(p.outputs, func(o string) bool { return slices.Contains(all, o) }):
@@ -442,15 +449,18 @@ func (p prediction) differs(real *sets.Packet) string {
 	return ""
 }
 
-// withoutSourcePort returns outputs without the source ports of their packets.
-func withoutSourcePort(outputs []string) (list []string) {
+// without returns outputs without a field of their packets.
+func without(field *regexp.Regexp, outputs []string) (list []string) {
 	for _, output := range outputs {
-		list = append(list, sourcePort.ReplaceAllString(output, ""))
+		list = append(list, field.ReplaceAllString(output, ""))
 	}
 	return list
 }
 
-var sourcePort = regexp.MustCompile(`,tp_src=[0-9]+`)
+var (
+	sourcePort = regexp.MustCompile(`,tp_src=[0-9]+`)
+	label      = regexp.MustCompile(`,ipv6_label=\w+`)
+)
 
 // outputsOf returns what came out at the nodes, as a prediction has it.
 func outputsOf(real *sets.Packet, fragment bool) ([]string, error) {
