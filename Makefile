@@ -111,16 +111,16 @@ test-versions: test-deps
 	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-versions.json
 
 # Sets of the lab on the kernel's datapath, in a kernel of Debian that QEMU boots without
-# KVM or privileges, and what trace says of their packets: five minutes on an idle machine. The
+# KVM or privileges, and what trace says of their packets: half an hour on an idle machine. The
 # sets of the last run stay in build/kernel/recorded. Network namespaces are restored there as well: that kernel has
-# modules, and VRFs. The set kubernetes-udn needs them; its packets are traced there and here (ten minutes more).
+# modules, and VRFs. The set kubernetes-udn needs them; its packets are traced there and here.
 KERNEL_NAMESPACES = ReadBackIdentical|Bridge|VRF|RouterIsRestored|NothingLeaves
 test-kernel:
 	scripts/install-deps --test --kernel
 	scripts/kernel/prepare build/kernel
 	go build -o build/kernel/sets ./scripts/sets
 	go build -o build/kernel/relay ./test/oracle/sets/relay
-	GUEST_SECONDS=3600 scripts/kernel/guest build/kernel env LAB_RELAY=$(CURDIR)/build/kernel/relay build/kernel/sets --kernel all build/kernel/recorded
+	GUEST_SECONDS=5400 scripts/kernel/guest build/kernel env LAB_RELAY=$(CURDIR)/build/kernel/relay build/kernel/sets --kernel all build/kernel/recorded
 	go test -c -o build/kernel/follow.test ./answer/trace/follow
 	GUEST_SECONDS=1800 scripts/kernel/guest build/kernel scripts/kernel/vrfs build/kernel
 	GUEST_SECONDS=1200 scripts/kernel/guest build/kernel scripts/kernel/namespaces env OVS_OFFLINE_KERNEL_SETS=$(CURDIR)/build/kernel/recorded $(CURDIR)/build/kernel/follow.test -test.v -test.run ThroughVRFs

@@ -9,7 +9,7 @@
 
 prepare_namespaces() {
     local node missing
-    missing=$(modprobe --all --quiet vxlan veth bridge br_netfilter nf_tables nft_compat nf_conntrack_netlink \
+    missing=$(modprobe --all vxlan veth bridge br_netfilter nf_tables nft_compat nf_conntrack_netlink \
         ip_set_hash_net xt_set xt_physdev xt_CT xt_connmark xt_mark xt_multiport xt_nat xt_REDIRECT xt_state 2>&1) ||
         die "the kernel lacks modules for network namespaces: $missing"
     [[ -n ${LAB_RELAY-} ]] || die "LAB_RELAY names no program: build test/oracle/sets/relay before the guest boots"
