@@ -242,7 +242,7 @@ func (q question) after(ctx context.Context, p *sets.Packet, before []*follow.St
 // noteRandom notes the source port that the replica's kernel chose at random for a packet, and the port that the
 // lab's kernel chose for it.
 func (q question) noteRandom(o follow.Outcome, p *sets.Packet, out []string) {
-	if o.Branch.Kind != follow.Delivered || len(o.Branch.Uncertain) == 0 {
+	if o.Branch.Kind != follow.Delivered || !slices.ContainsFunc(o.Branch.Uncertain, isRandomPort) {
 		return
 	}
 	predicted := outputOf(o.Hop, o.Branch, p.Datagram != 0)
@@ -252,6 +252,11 @@ func (q question) noteRandom(o follow.Outcome, p *sets.Packet, out []string) {
 			q.ports[strings.TrimPrefix(from, ",tp_src=")] = strings.TrimPrefix(to, ",tp_src=")
 		}
 	}
+}
+
+// isRandomPort reports whether a rule of netfilter, which a replica has too, makes a packet uncertain.
+func isRandomPort(why string) bool {
+	return strings.HasSuffix(why, "chooses the source port at random")
 }
 
 func (q question) packet(ctx context.Context, p *sets.Packet, state *follow.State) (*follow.Hop, *follow.State, error) {
@@ -285,7 +290,7 @@ func predictionOf(hop *follow.Hop, fragment bool) (p prediction) {
 			p.causes = append(p.causes, b.Why)
 		}
 		for _, why := range b.Uncertain {
-			if strings.HasSuffix(why, "chooses the source port at random") {
+			if isRandomPort(why) {
 				p.random = true
 			} else {
 				p.causes = append(p.causes, why)
