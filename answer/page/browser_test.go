@@ -83,7 +83,8 @@ func (b *tab) listen(event any) {
 		text, _ := json.Marshal(e.Args)
 		b.note("console: " + string(text))
 	case *runtime.EventExceptionThrown:
-		b.note("exception: " + e.ExceptionDetails.Text)
+		text, _ := json.Marshal(e.ExceptionDetails)
+		b.note("exception: " + string(text))
 	case *log.EventEntryAdded:
 		b.note("log: " + e.Entry.Text)
 	case *network.EventRequestWillBeSent:

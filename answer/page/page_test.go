@@ -3,6 +3,7 @@ package page_test
 import (
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +15,11 @@ import (
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/timeline"
 	"ovs-offline/answer/trace"
+	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/generate/ovndb"
 )
 
 // labCase is the case of three nodes with replicas and planted faults, and its page in a browser.
@@ -46,6 +50,7 @@ func TestPage(t *testing.T) {
 		"which node lacks flows":                c.whichNodeLacks,
 		"what changed at 14:02":                 c.whatChanged,
 		"the keyboard reaches all":              c.byKeyboard,
+		"paper gets the whole view":             c.prints,
 		"pictures and texts":                    c.looks,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,6 +240,28 @@ func (c *labCase) whatChanged(t *testing.T) {
 	}
 }
 
+// prints checks that paper gets all entries of a list, and the whole of a picture.
+func (c *labCase) prints(t *testing.T) {
+	c.goTo("#/rules")
+	var rules int
+	if _, err := fmt.Sscanf(c.rows("p.note")[1], "%d rules", &rules); err != nil || rules <= len(c.rows("li.flow")) {
+		t.Fatalf("the list of rules is not long: %v, %d rules", err, rules)
+	}
+	c.do(`window.dispatchEvent(new Event("beforeprint"))`)
+	if shown := len(c.rows("li.flow")); shown != rules {
+		t.Errorf("%d of %d rules are printed", shown, rules)
+	}
+	c.goTo("#/network")
+	c.do(`document.querySelector("[aria-label=larger]").click()`)
+	c.do(`window.dispatchEvent(new Event("beforeprint"))`)
+	if !eval[bool](c.tab, `(() => {
+		const view = document.querySelector(".network").viewBox.baseVal, all = document.querySelector(".network > g").getBBox();
+		return view.x <= all.x && view.y <= all.y && view.x + view.width >= all.x + all.width && view.y + view.height >= all.y + all.height;
+	})()`) {
+		t.Error("a part of the picture is not printed")
+	}
+}
+
 // byKeyboard goes from field to field with the tab key: the focus reaches the tabs and the view, and is visible.
 func (c *labCase) byKeyboard(t *testing.T) {
 	c.do(`document.querySelector("h1 a").focus()`)
@@ -340,3 +367,33 @@ const lookForBroken = `(() => {
 	}
 	return broken.slice(0, 5);
 })()`
+
+// TestPagesOfLittle opens the pages of cases that have only databases, without any flows, and of a large logical network.
+func TestPagesOfLittle(t *testing.T) {
+	browserProgram(t)
+	ovs.Need(t, "ovsdb-server")
+	made := ovndb.NewDeployment(t, ovs.NBSchema, ovs.SBSchema, ovs.Schema)
+	var b *tab
+	for _, databases := range [][]string{{made.OVS}, {made.NB}, {made.OVS, made.NB, made.SB}} {
+		folder := filepath.Join(ovs.Dir(t), "node")
+		wd, err := workdir.Lock(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = collect.Collect(t.Context(), wd, collect.Files{Paths: databases}, collect.Options{})
+		wd.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file := writePage(t, folder); b == nil {
+			b = browse(t, file, 1000)
+		} else {
+			b.open(file)
+		}
+		for _, address := range b.addresses() {
+			b.goTo(address)
+			b.checkLooks(address)
+		}
+		b.quiet()
+	}
+}

@@ -17,7 +17,7 @@ type ruleIndex struct {
 	list []*Rule
 }
 
-func newRuleIndex() *ruleIndex { return &ruleIndex{at: map[string]int{}} }
+func newRuleIndex() *ruleIndex { return &ruleIndex{at: map[string]int{}, list: []*Rule{}} }
 
 // add counts a flow of a node for its rule, and returns the index of the rule: -1 for a flow that is made from
 // no row, or from a logical flow alone.

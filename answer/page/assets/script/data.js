@@ -7,6 +7,16 @@ async function load(id) {
 }
 
 let theCase;
+
+// readCase reads the case. A list that has nothing is null in some documents, and empty in theCase.
+async function readCase() {
+  theCase = await load("case");
+  theCase.check.findings = theCase.check.findings || [];
+  for (const graph of [theCase.physical, theCase.logical].filter(Boolean)) Object.assign(graph, { boxes: graph.boxes || [], edges: graph.edges || [] });
+  const matrix = theCase.matrix;
+  if (matrix) Object.assign(matrix, { from: matrix.from || [], to: matrix.to || [], ports: matrix.ports || [], shown: matrix.shown || {} });
+}
+
 const flowsOfNodes = new Map();
 
 // flowsOf returns the flows of a node, which are read when they are looked at first.

@@ -70,6 +70,7 @@ function drawnBox(box, addressOf, open) {
 // picture returns a network as a picture that can be moved, zoomed and searched. addressOf gives the places that
 // boxes and ports lead to.
 function picture(graph, addressOf, options = {}) {
+  if (graph.boxes.length === 0) return element("p", {}, "There is nothing to draw.");
   const opened = new Set();
   const canvas = shape("g", {});
   const svg = shape("svg", { class: "network", role: "group", "aria-label": graph.title, tabindex: 0 }, canvas);
@@ -93,7 +94,7 @@ function picture(graph, addressOf, options = {}) {
   }
   const button = (text, what, act) => element("button", { type: "button", title: what, "aria-label": what, onclick: act }, text);
   return element("figure", { class: "picture" },
-    element("div", { class: "tools" }, find, button("+", "larger", () => view.zoom(1.25)), button("\u2212", "smaller", () => view.zoom(0.8)), button("fit", "show all", view.fit), legend(graph)),
+    element("div", { class: "tools" }, find, button("+", "larger", () => view.zoom(1.25)), button("\u2212", "smaller", () => view.zoom(0.8)), button("fit", "show all", view.fit), element("span", { class: "note screen" }, "drag it, or arrow keys, + and \u2212"), legend(graph)),
     svg, (graph.remarks || []).map((text) => element("p", { class: "note" }, linked(text))));
 }
 
@@ -138,6 +139,7 @@ function viewOf(svg, size) {
     box = { x: 0, y: 0, ...size() };
     apply();
   }
+  svg.addEventListener("print", fit);
   const move = (dx, dy) => { box.x += dx * box.width; box.y += dy * box.height; apply(); };
   svg.addEventListener("keydown", (event) => {
     const acts = { ArrowLeft: () => move(-0.1, 0), ArrowRight: () => move(0.1, 0), ArrowUp: () => move(0, -0.1), ArrowDown: () => move(0, 0.1), "+": () => zoom(1.25), "-": () => zoom(0.8), 0: fit };

@@ -121,17 +121,18 @@ function filterFindings() {
 const mostPrinted = 2000; // entries of a list that printing opens
 const paper = 680; // pixels across a page of paper
 
-// openLists shows the further entries of lists before the page is printed, and a matrix that is no wider than paper.
-function openLists() {
+// prepareForPaper shows the further entries of lists, the whole of a picture, and a matrix that is no wider than paper.
+function prepareForPaper() {
   for (const more of app.querySelectorAll("button.more")) {
     const list = more.previousElementSibling.querySelector("tbody") || more.previousElementSibling;
     while (!more.hidden && list.childElementCount < mostPrinted) more.click();
   }
   fitMatrix(paper);
+  for (const shown of app.querySelectorAll(".network")) shown.dispatchEvent(new Event("print"));
 }
 
 async function begin() {
-  theCase = await load("case");
+  await readCase();
   collectTargets();
   linkTexts();
   foldReasons();
@@ -149,7 +150,7 @@ async function begin() {
   history.scrollRestoration = "manual";
   history.replaceState({ seen: true }, "");
   window.addEventListener("hashchange", follow);
-  window.addEventListener("beforeprint", openLists);
+  window.addEventListener("beforeprint", prepareForPaper);
   window.addEventListener("afterprint", () => fitMatrix(Infinity));
   document.body.classList.add("live");
   await show();

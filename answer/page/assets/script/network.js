@@ -32,15 +32,27 @@ function titleOfBox(box) {
 }
 
 const mostShared = 6; // edges of a physical network that is drawn once
+const mostJoinedOnce = 12; // edges of a switch or router that is drawn once in a crowd
+const leavesOfCopy = 8; // boxes without other neighbours that share a copy
 
-// apart returns a graph in which a physical network that joins many switches is drawn beside each part that it joins:
-// the picture would be one long column otherwise.
+// apart returns a graph in which what joins many boxes is drawn beside each part that it joins: the picture would be one
+// long column otherwise.
 function apart(graph) {
   const degree = degrees(graph);
-  const shared = (index) => graph.boxes[index].kind === "network" && degree[index] > mostShared;
+  const shared = (index) => degree[index] > (graph.boxes[index].kind === "network" ? mostShared : graph.boxes.length > crowd ? mostJoinedOnce : Infinity);
+  if (!graph.boxes.some((_, index) => shared(index))) return graph;
+  const part = new Map(); // by index of the box
+  const rest = { boxes: graph.boxes, edges: graph.edges.filter((edge) => !shared(edge.from.box) && !shared(edge.to.box)) };
+  partsOfGraph(rest).forEach((one, number) => one.boxes.forEach((index) => part.set(index, number)));
+  const leaves = new Map(); // of what is shared: how many it has so far
+  for (const edge of graph.edges) {
+    for (const [hub, leaf] of [[edge.from.box, edge.to.box], [edge.to.box, edge.from.box]]) {
+      if (!shared(hub) || shared(leaf) || degree[leaf] !== 1) continue;
+      part.set(leaf, hub + "/" + Math.floor((leaves.get(hub) || 0) / leavesOfCopy));
+      leaves.set(hub, (leaves.get(hub) || 0) + 1);
+    }
+  }
   const boxes = [...graph.boxes];
-  const part = new Map();
-  partsOfGraph({ boxes, edges: graph.edges.filter((edge) => !shared(edge.from.box) && !shared(edge.to.box)) }).forEach((one, number) => one.boxes.forEach((index) => part.set(index, number)));
   const copies = new Map();
   const copyOf = (end, other) => {
     if (!shared(end.box)) return end;
@@ -49,8 +61,7 @@ function apart(graph) {
     return { box: copies.get(key), port: end.port };
   };
   const edges = graph.edges.map((edge) => ({ ...edge, from: copyOf(edge.from, edge.to), to: copyOf(edge.to, edge.from) }));
-  const all = partWith({ ...graph, boxes, edges }, (_, index) => index >= graph.boxes.length || !shared(index));
-  return copies.size === 0 ? graph : { ...graph, ...all, remarks: [...(graph.remarks || []), "A physical network that joins many switches is drawn several times."] };
+  return { ...graph, ...partWith({ ...graph, boxes, edges }, (_, index) => index >= graph.boxes.length || !shared(index)), remarks: [...(graph.remarks || []), "What joins many others is drawn several times."] };
 }
 
 // partWith returns the boxes of a graph for which isIn holds, and the edges between them.
