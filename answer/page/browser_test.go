@@ -107,12 +107,18 @@ func (b *tab) note(text string) {
 // quiet fails the test if the page said something since it was called last.
 func (b *tab) quiet() {
 	b.t.Helper()
-	b.lock.Lock()
-	defer b.lock.Unlock()
-	for _, text := range b.said[:min(10, len(b.said))] {
+	said := b.reset()
+	for _, text := range said[:min(10, len(said))] {
 		b.t.Errorf("the page is not quiet: %.300s", text)
 	}
-	b.said = nil
+}
+
+// reset returns what the page said, and forgets it.
+func (b *tab) reset() (said []string) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	said, b.said = b.said, nil
+	return said
 }
 
 // patience bounds how long the browser takes for what the test does next.

@@ -51,6 +51,7 @@ func TestPage(t *testing.T) {
 		"what changed at 14:02":                 c.whatChanged,
 		"the keyboard reaches all":              c.byKeyboard,
 		"paper gets the whole view":             c.prints,
+		"the policy refuses markup":             c.policy,
 		"pictures and texts":                    c.looks,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,6 +238,23 @@ func (c *labCase) whatChanged(t *testing.T) {
 	expect.Equal(t, strings.Join(got, "\n"), strings.Join(want, "\n"), "entries of the minute")
 	if !strings.Contains(strings.Join(got, "\n"), plantedChange) {
 		t.Errorf("the change that was planted at %s is not shown", plantedClock)
+	}
+}
+
+// policy checks that the page's policy refuses markup, scripts and requests, and that the other tests would notice.
+func (c *labCase) policy(t *testing.T) {
+	for _, markup := range []string{`document.body.innerHTML = "<b>x</b>"`, `document.createElement("script").text = "0"`, `document.body.setAttribute("onclick", "0")`} {
+		if got := eval[string](c.tab, `(() => { try { `+markup+`; return "done"; } catch (failed) { return failed.name; } })()`); got == "done" {
+			t.Errorf("the policy of the page lets it do %s", markup)
+		}
+	}
+	for _, asked := range []string{`new Image().src = "http://192.0.2.1/"`, `fetch("http://192.0.2.1/").catch(() => 0)`, `console.log("said")`, `setTimeout(() => { throw new Error("thrown") })`} {
+		c.reset()
+		c.do(asked)
+		eval[bool](c.tab, `new Promise((done) => setTimeout(() => requestAnimationFrame(() => done(true)), 50))`)
+		if len(c.reset()) == 0 {
+			t.Errorf("the test does not notice %s", asked)
+		}
 	}
 }
 

@@ -50,7 +50,11 @@ function drawnBox(box, addressOf, open) {
     const top = 30 + index * (rowHeight + 2);
     if (row.more) {
       const more = shape("g", { class: "row more", tabindex: 0, role: "button" }, shape("title", {}, "show all ports"), shape("rect", { x: x + 6, y: y + top, width: box.width - 12, height: rowHeight, rx: 3 }), label(row.name, boxPadding, top + 14, "name"));
-      const act = (event) => { if (event.type === "click" || event.key === "Enter") open(box.box); };
+      const act = (event) => {
+        if (event.type === "keydown" && event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        open(box.box);
+      };
       more.addEventListener("click", act);
       more.addEventListener("keydown", act);
       return more;
