@@ -371,6 +371,7 @@ const lookForBroken = `(() => {
 			for (const [box, f] of frames) if (p.x > f.x + 1 && p.x < f.x + f.width - 1 && p.y > f.y + 1 && p.y < f.y + f.height - 1) { broken.push("an edge runs through the box " + name(box)); at = length; break; }
 		}
 	}
+	for (const inside of document.querySelectorAll("svg *")) if (inside.namespaceURI !== "http://www.w3.org/2000/svg") broken.push("a picture has " + inside.outerHTML);
 	const whole = (element) => {
 		for (let above = element; above && above !== document.body; above = above.parentElement) {
 			const title = above.getAttribute("title") || [...above.children].filter((child) => child.localName === "title").map((child) => child.textContent).join("");

@@ -84,9 +84,11 @@ function tracesNaming(names) {
 const differences = [["missing", "Missing on the node"], ["extra", "Not computed"], ["altered", "Different"], ["changing", "While the node was changing"], ["either", "One of several that OVN may install"]];
 
 function driftView() {
-  const rows = theCase.nodes.map((node) => [link(route("nodes", node.name, "drift"), node.name), node.drift ? element("strong", { class: { "no drift": "good", drift: "bad" }[node.drift.verdict] || "unsure" }, node.drift.verdict) : "not compared", node.drift ? sizeOf(node.drift, "missing") : "", node.drift ? sizeOf(node.drift, "extra") : "", node.drift ? sizeOf(node.drift, "altered") : "", node.drifted || ""]);
-  rows.sort((a, b) => (b[2] + b[3] + b[4] || 0) - (a[2] + a[3] + a[4] || 0));
-  return [element("h2", {}, "Drift"), element("p", { class: "note" }, "The recorded flows of each node, and those that OVN computes from the databases."), absentOf("Drift"), table(["node", "verdict", "missing", "not computed", "different", ""], rows, { class: "wide" })];
+  const size = (node) => (node.drift ? ["missing", "extra", "altered"].map((key) => sizeOf(node.drift, key)) : ["", "", ""]);
+  const sum = (node) => size(node).reduce((all, one) => all + Number(one), 0);
+  const rows = [...theCase.nodes].sort((a, b) => sum(b) - sum(a)).map((node) => element("tr", {}, cell(link(route("nodes", node.name, "drift"), node.name)),
+    cell(node.drift ? element("strong", { class: { "no drift": "good", drift: "bad" }[node.drift.verdict] || "unsure" }, node.drift.verdict) : "not compared"), size(node).map((number) => element("td", {}, String(number))), element("td", { class: "sentence" }, node.drifted || "")));
+  return [element("h2", {}, "Drift"), element("p", { class: "note" }, "The recorded flows of each node, and those that OVN computes from the databases."), absentOf("Drift"), element("div", { class: "scroll" }, element("table", { class: "wide" }, headRow(["node", "verdict", "missing", "not computed", "different", ""]), element("tbody", {}, rows)))];
 }
 
 function sizeOf(report, key) {

@@ -87,7 +87,7 @@ function targetAt(text, match) {
 // linkTexts makes links of the names in the parts of the page that need no script.
 function linkTexts() {
   for (const found of document.querySelectorAll(".linked, .answer dd, .answer .rule, .answer li")) {
-    if (found.children.length === 0) found.replaceChildren(...linked(found.textContent));
+    if (found.children.length === 0 && !found.closest("svg")) found.replaceChildren(...linked(found.textContent));
   }
   document.querySelectorAll("#overview .node").forEach((name, index) => name.replaceChildren(link(route("nodes", theCase.nodes[index].name), theCase.nodes[index].name)));
 }
