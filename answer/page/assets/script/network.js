@@ -172,7 +172,7 @@ function summedUp(graph) {
   }
   graph.boxes.forEach((box, index) => {
     const { all, down } = ends[index];
-    if (all > 0) box.ports.push({ name: count(all, "link"), kind: "tunnel", note: down.length ? count(down.length, "link") + " not up" : "", detail: down.map((name) => "not up: " + name), state: down.length ? "down" : "", address: box.address });
+    if (all > 0) box.ports.push({ name: count(all, "link"), kind: "tunnel", note: down.length ? down.length + " of them" : "", detail: down.map((name) => "not up: " + name), state: down.length ? "down" : "", address: box.address });
   });
   return { ...graph, edges: [], remarks: ["The links of so many nodes are counted, not drawn: the page of each node has its own."] };
 }

@@ -34,11 +34,18 @@ function partOf(graph, isIn) {
   return { ...part, boxes: part.boxes.map((box) => (isIn(box) || (box.ports || []).length <= mostRows ? box : { ...box, ports: [] })) };
 }
 
+const mostEnds = 12; // other ends of tunnels that are drawn even if all are up
+
 function bridgesView(node) {
   if (!theCase.physical) return element("p", {}, "No bridges were collected.");
-  const graph = partOf(theCase.physical, (box) => box.kind === "bridge" && nodeOf(box) === node.name);
-  graph.boxes = graph.boxes.map((box) => (box.kind === "bridge" && nodeOf(box) !== node.name ? { ...box, ports: [] } : box));
-  return picture(graph, placesOfBridges);
+  const isOwn = (box) => box.kind === "bridge" && nodeOf(box) === node.name;
+  const graph = partOf(theCase.physical, isOwn);
+  const isEnd = (box) => !isOwn(box) && box.kind !== "network";
+  graph.boxes = graph.boxes.map((box) => (isEnd(box) ? { ...box, ports: [] } : box));
+  if (graph.boxes.filter(isEnd).length <= mostEnds) return picture(graph, placesOfBridges);
+  const broken = new Set(graph.edges.filter((edge) => isDown(edge.state)).flatMap((edge) => [edge.from.box, edge.to.box]));
+  const fewer = partWith(graph, (box, index) => !isEnd(box) || broken.has(index));
+  return picture({ ...fewer, remarks: ["The other ends of so many tunnels are drawn only where they are not up; the ports of the bridge lead to all."] }, placesOfBridges);
 }
 
 function interfaceView(node, name) {
