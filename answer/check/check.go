@@ -154,7 +154,7 @@ func (r *run) note(one *rule.Rule, node string, err error) {
 
 // fold makes one finding of the same finding on several nodes.
 func fold(findings []rule.Finding) []rule.Finding {
-	var folded []rule.Finding
+	folded := []rule.Finding{}
 	at := map[string]int{}
 	for _, f := range findings {
 		key := strings.Join([]string{f.Rule, string(f.Severity), f.What}, "\x00")

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ovs-offline/answer/drift"
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
+	"ovs-offline/answer/trace/host"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
 )
@@ -55,17 +58,61 @@ func (m *maker) ask(ctx context.Context) error {
 	if err := m.traces(ctx, session); err != nil {
 		return err
 	}
+	defer m.someNotRunning(session)
 	return m.matrix(ctx, session)
 }
 
 // notRunning notes that no replica can be asked.
 func (m *maker) notRunning(err error) {
-	next := m.options.Command("start")
-	m.Absent = append(m.Absent, Absent{Part: "Who reaches whom", Why: err.Error(), Next: next})
+	why, next := reasonOf(err), m.options.Command("start")
+	m.Absent = append(m.Absent, Absent{Part: partMatrix, Why: why, Next: next})
 	if len(m.options.Checks) > 0 {
 		m.failed = true
-		m.Absent = append(m.Absent, Absent{Part: "Traces", Why: err.Error(), Next: next})
+		m.Absent = append(m.Absent, Absent{Part: "Traces", Why: why, Next: next})
 	}
+}
+
+// someNotRunning notes the nodes of a session whose replicas could not be asked.
+func (m *maker) someNotRunning(session *trace.Session) {
+	var errs []error
+	for _, down := range session.Unavailable() {
+		errs = append(errs, down)
+	}
+	if len(errs) > 0 {
+		m.failed = true
+		m.Absent = append(m.Absent, Absent{Part: partMatrix, Why: reasonOf(errors.Join(errs...)) + "; verdicts that depend on them are UNDETERMINED", Next: m.options.Command("start")})
+	}
+}
+
+// partMatrix is the heading of the matrix.
+const partMatrix = "Who reaches whom"
+
+// reasonOf returns the causes of an error, each once, with the nodes whose replicas can't be asked for it.
+func reasonOf(err error) string {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	var causes []string
+	nodes := map[string][]string{}
+	for _, one := range all {
+		cause, node := one.Error(), ""
+		if down, ok := errors.AsType[*host.UnavailableError](one); ok {
+			cause, node = down.Cause.Error(), down.Node
+		}
+		if !slices.Contains(causes, cause) {
+			causes = append(causes, cause)
+		}
+		if node != "" {
+			nodes[cause] = append(nodes[cause], node)
+		}
+	}
+	for i, cause := range causes {
+		if names := nodes[cause]; len(names) > 0 {
+			causes[i] = "on " + phrase.FirstNames(names) + ": " + cause
+		}
+	}
+	return strings.Join(causes, "; ")
 }
 
 func (m *maker) traces(ctx context.Context, session *trace.Session) error {
@@ -102,7 +149,7 @@ func (m *maker) matrix(ctx context.Context, session *trace.Session) error {
 		return err
 	}
 	if matrix.Questions > maxQuestions {
-		m.Absent = append(m.Absent, Absent{Part: "Who reaches whom", Why: fmt.Sprintf("%d questions are too many for this page", matrix.Questions), Next: m.options.Command("reach -o html")})
+		m.Absent = append(m.Absent, Absent{Part: partMatrix, Why: fmt.Sprintf("%d questions are too many for this page", matrix.Questions), Next: m.options.Command("reach -o html")})
 		return nil
 	}
 	document := &reach.Document{Matrix: matrix, Cells: []reach.Cell{}}
