@@ -181,9 +181,10 @@ func TestMatrixIsThePlantedPolicy(t *testing.T) {
 			// The router of worker2 sends all that is from ns3/eip-0 to the gateway router,
 			// also replies to pods on worker2. UDP leaves from there with the egress IP as
 			// its source. What conntrack takes as invalid keeps its source, and the gateway
-			// router sends it back, until its TTL expires.
+			// router sends it back, until the datapath has recirculated it as often as that of
+			// userspace does.
 			onWorker2 := a.From == "ns1/web-1" || a.From == "ns2/db-0"
-			circle := c.Port.Protocol != "udp" && a.Reason == "reply: TTL"
+			circle := c.Port.Protocol != "udp" && a.Reason == "reply: translation failed"
 			if a.Verdict == answer.OneWay && (!onWorker2 || a.To != "ns3/eip-0" || c.Port.Protocol != "udp" && !circle) {
 				t.Errorf("%s to %s, %s: %s (%s)", a.From, a.To, c.Port, a.Verdict, a.Reason)
 			}
