@@ -83,6 +83,7 @@ node_finish() {
     host=$(node_ip "$NUMBER")
     {
         breth0_flows "$uplink" "$patch" "$host" "$network"
+        service_flows "$uplink" "$patch"
         network_flows "$uplink" "$patch" "$host" "$network"
     } | ovs-ofctl -O OpenFlow13 --bundle replace-flows breth0 -
 }
@@ -209,8 +210,7 @@ nb_egress() {
 
 # nb_masquerade: the way of the default network's gateway router back to the node.
 nb_masquerade() {
-    NB+=(-- lr-route-add "GR_$NODE" $MASQUERADE.0/24 $MASQUERADE.4 "rtoe-GR_$NODE"
-        -- static-mac-binding-add "rtoe-GR_$NODE" $MASQUERADE.4 0a:58:a9:fe:a9:04)
+    NB+=(-- lr-route-add "GR_$NODE" $MASQUERADE.0/24 $MASQUERADE.4 "rtoe-GR_$NODE")
 }
 
 # nb_isolation: the pods of the network in the default network, where only the node reaches them.
