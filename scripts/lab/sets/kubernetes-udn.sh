@@ -37,7 +37,6 @@ network_mac() { printf '0a:58:0a:64:%02x:%02x' "$1" "$2"; }
 
 renew host host_devices
 renew host node_switch
-renew host node_finish
 renew host host_network
 renew host host_rules
 renew host zone_logical
