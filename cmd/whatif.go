@@ -22,24 +22,30 @@ type whatIfOptions struct {
 	file, nb string
 	trace    string
 	question whatif.Question
+	upgrade  whatif.Upgrade
 }
 
 func newWhatIf(shared *options) *cobra.Command {
 	o := &whatIfOptions{options: shared}
 	command := &cobra.Command{
-		Use: "what-if [NODE]... -- ovn-nbctl ARGS", Short: "Compute what a change of the OVN NB database does to the flows of the nodes",
+		Use: "what-if [NODE]... -- ovn-nbctl ARGS", Short: "Compute what a change of the OVN NB database, or an upgrade, does to the nodes",
 		Long: "Compute which flows of the nodes a change of the OVN NB database adds, removes and changes, by\n" +
 			"the policies, load balancers, routes and ports that they are made from. An ovn-northd and an\n" +
 			"ovn-controller of the nodes' own release run on copies of the collected databases, first without\n" +
 			"and then with the change. No replica needs to run, and none is changed.\n\n" +
 			"Each NODE is one of a folder of several; without any, all are computed. The word ovn-nbctl can\n" +
 			"be left out.\n\n" +
+			"With --ovn-version, the databases stay, and the programs of that release compute them: what these\n" +
+			"refuse, which rows of the NB database have flows in one release only, and which pairs of endpoints\n" +
+			"have another verdict or another rule, with a packet that shows it.\n\n" +
 			"Exit code 2: the change is not a command of ovn-nbctl.\n" +
 			"Exit code 3: the result is undetermined, for example without that release of OVN or with an NB\n" +
-			"database of another deployment; the output has the reason.",
+			"database of another deployment; the output has the reason.\n" +
+			"Exit code 4: with --ovn-version, something differs.",
 		Example: "  ovs-offline -w nodes what-if -- ovn-nbctl acl-add web to-lport 1001 'ip4 && tcp.dst == 80' drop\n" +
 			"  ovs-offline -w nodes what-if worker-1 --file changes.sh --trace 'ns1/web-0 svc/ns2/db:5432'\n" +
-			"  ovs-offline -w nodes what-if --nb ovnnb_db.db.new -o json",
+			"  ovs-offline -w nodes what-if --nb ovnnb_db.db.new -o json\n" +
+			"  ovs-offline -w nodes what-if --ovn-version 25.03 --mixed",
 		Args:              o.readArgs,
 		RunE:              o.withNodes(o.run),
 		ValidArgsFunction: shared.completeNodes,
@@ -48,6 +54,13 @@ func newWhatIf(shared *options) *cobra.Command {
 	flags.StringVar(&o.file, "file", "", "make the changes in `FILE`, whose lines are commands of ovn-nbctl; - is standard input")
 	flags.StringVar(&o.nb, "nb", "", "take the OVN NB database in `FILE` instead of the collected one")
 	flags.StringVar(&o.trace, "trace", "", "also follow a packet before and after, as trace does: 'FROM TO [PROTOCOL]'")
+	flags.StringVar(&o.upgrade.To.OVN, "ovn-version", "", "rehearse an upgrade to this version of OVN, or one that begins so (25.03)")
+	flags.StringVar(&o.upgrade.To.OVS, "ovs-version", "", "with --ovn-version: and to this version of Open vSwitch, instead of the closest to the nodes'")
+	flags.BoolVar(&o.upgrade.Mixed, "mixed", false, "with --ovn-version: also the phase in which the databases and ovn-northd are upgraded, but not ovn-controller")
+	flags.StringSliceVar(&o.upgrade.External, "external", nil, "with --ovn-version: also ask about this `ADDRESS` outside as a destination (can be repeated)")
+	for _, flag := range []string{"ovs-version", "ovn-version"} {
+		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	}
 	detailFlag(command, &o.detail, "print each flow that changes")
 	o.runtimeFlag(command)
 	o.nodeFlag(command)
@@ -71,8 +84,17 @@ func (o *whatIfOptions) readArgs(command *cobra.Command, args []string) (err err
 			given++
 		}
 	}
+	if o.upgrade.To.OVN != "" {
+		if given > 0 || o.trace != "" {
+			return errors.New("--ovn-version takes no change and no --trace: the databases stay as they are")
+		}
+		return nil
+	}
+	if o.upgrade.To.OVS != "" || o.upgrade.Mixed || len(o.upgrade.External) > 0 {
+		return errors.New("--ovs-version, --mixed and --external need --ovn-version")
+	}
 	if given != 1 {
-		return errors.New("one of these is needed: -- ovn-nbctl ARGS, --file or --nb")
+		return errors.New("one of these is needed: -- ovn-nbctl ARGS, --file, --nb or --ovn-version")
 	}
 	if len(words) > 0 {
 		if o.question.Change, err = whatif.Command(words); err != nil {
@@ -115,6 +137,9 @@ func (o *whatIfOptions) readFile(ctx context.Context, question *whatif.Question)
 }
 
 func (o *whatIfOptions) run(ctx context.Context, selected *set.Set, _ []string) error {
+	if o.upgrade.To.OVN != "" {
+		return o.rehearse(ctx, selected)
+	}
 	question := o.question
 	var err error
 	if question.Deployment, err = whatif.Of(ctx, selected); err != nil {
@@ -144,4 +169,28 @@ func (o *whatIfOptions) report(result *whatif.Result, failed error) error {
 		return failed
 	}
 	return incompleteIf(len(result.Doubts) > 0 || result.Trace != nil && result.Trace.IsIncomplete())
+}
+
+// rehearse computes an upgrade.
+func (o *whatIfOptions) rehearse(ctx context.Context, selected *set.Set) (err error) {
+	upgrade := o.upgrade
+	if upgrade.Deployment, err = whatif.Of(ctx, selected); err != nil {
+		return err
+	}
+	progress := o.progress()
+	upgrade.Runtime, upgrade.Version = o.runtime, version
+	upgrade.Chosen = func(what string) { progress.note("runtime: %s", what) }
+	upgrade.Progress = func(text string) { progress.print("%s", text) }
+	result, err := whatif.Rehearse(ctx, upgrade)
+	progress.end()
+	if err != nil {
+		return err
+	}
+	if err := o.emit(result, func(page *show.Page) { result.Print(page, o.detail) }); err != nil {
+		return err
+	}
+	if result.Differs() {
+		return errFound
+	}
+	return incompleteIf(result.IsIncomplete())
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
@@ -29,12 +30,18 @@ func Copy(ctx context.Context, rt runtime.Runtime, kind workdir.Kind, src, dst, 
 	case ctx.Err() != nil:
 		return remarks, ctx.Err()
 	case err != nil: // the copy keeps its schema
-		remarks = append(remarks, kind.Title()+" database: it keeps the recorded schema: "+err.Error())
+		remarks = append(remarks, kind.Title()+keepsSchema+err.Error())
 	case remark != "":
 		remarks = append(remarks, remark)
 	}
 	return remarks, nil
 }
+
+// keepsSchema is in the remark about a working copy that was not converted.
+const keepsSchema = " database: it keeps the recorded schema: "
+
+// IsRefusal reports whether a remark of Copy says that a database could not be converted.
+func IsRefusal(remark string) bool { return strings.Contains(remark, keepsSchema) }
 
 // upgrade converts a working copy to the schema of the daemons that will serve it.
 func upgrade(ctx context.Context, rt runtime.Runtime, kind workdir.Kind, path, runDir string) (remark string, err error) {

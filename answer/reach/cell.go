@@ -35,6 +35,8 @@ type Answer struct {
 	Reason string         `json:"reason,omitempty"` // of a drop, or what is missing
 	Rule   string         `json:"rule,omitempty"`   // that decides
 	Family int            `json:"family,omitempty"` // of the packet: 4 or 6, 0 if none was made
+
+	packet string // for people
 }
 
 // add adds the answer for a pair.
@@ -44,6 +46,7 @@ func (c *Cell) add(pair pair, asked trace.Asked) {
 		one.Verdict, one.Reason = verdictWithoutPacket(asked.Err)
 	} else {
 		one.Verdict, one.Reason, one.Rule, one.Family = asked.Answer.Verdict, reason(asked.Answer), rule(asked.Answer), asked.Answer.Family
+		one.packet = asked.Answer.Packet
 	}
 	if asked.Answer != nil && asked.Answer.Return != nil && asked.Answer.Return.Verdict != answer.Reachable {
 		one.Reply = asked.Answer.Return.Verdict

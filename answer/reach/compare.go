@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -9,7 +10,10 @@ import (
 )
 
 // Comparison is the same matrix at two moments.
-type Comparison struct{ *Matrix }
+type Comparison struct {
+	*Matrix
+	rules bool
+}
 
 // Compare returns the matrix of the endpoints that are in both sessions. The members of a
 // group behave alike in each of the two.
@@ -18,7 +22,7 @@ func Compare(ctx context.Context, before, after *trace.Session, options Options)
 	if err != nil {
 		return nil, err
 	}
-	return &Comparison{matrix}, nil
+	return &Comparison{matrix, options.Rules}, nil
 }
 
 // Changes are the cells that changed their verdicts: what "reach OLD NEW -o json" prints.
@@ -30,15 +34,34 @@ type Changes struct {
 	Undetermined int      `json:"undetermined"`
 	Remarks      []string `json:"remarks,omitempty"`
 	Answered     int      `json:"-"` // questions that were asked at both moments
+
+	rules bool // list what changed by its rule alone
 }
 
-// Change is a cell with another verdict than before.
+// Change is a cell with another verdict than before, or another rule.
 type Change struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Port Port   `json:"port"`
+	// Witness is a packet that shows the change.
+	Witness Witness `json:"witness"`
+	Before  Side    `json:"before"`
+	After   Side    `json:"after"`
+}
+
+// Witness is a packet from one member of a group to one of another.
+type Witness struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
-	Port   Port   `json:"port"`
-	Before Side   `json:"before"`
-	After  Side   `json:"after"`
+	Packet string `json:"packet,omitempty"` // for people, "" if none can be made
+	// Before and After are its verdicts.
+	Before answer.Verdict `json:"before"`
+	After  answer.Verdict `json:"after"`
+}
+
+// Undetermined reports whether one of the verdicts is.
+func (w Witness) Undetermined() bool {
+	return w.Before == answer.Undetermined || w.After == answer.Undetermined
 }
 
 // Side is a cell at one moment, with the reason and the rule of the first pair of members
@@ -53,7 +76,7 @@ type Side struct {
 // Changes asks each question at both moments, and calls answered after each cell with the number
 // of questions so far. If ctx ends, the changes lack the other cells.
 func (c *Comparison) Changes(ctx context.Context, answered func(questions int)) *Changes {
-	changes := &Changes{Changed: []Change{}, Remarks: c.Remarks}
+	changes := &Changes{Changed: []Change{}, Remarks: c.Remarks, rules: c.rules}
 	next, stop := iter.Pull(c.cells(ctx, 0))
 	defer stop()
 	for after := range c.cells(ctx, 1) {
@@ -75,10 +98,20 @@ func (c *Changes) add(before, after Cell) {
 		c.Undetermined++
 	}
 	for i, was := range before.Asked {
-		if is := after.Asked[i]; was.Verdict != is.Verdict {
+		if is := after.Asked[i]; c.differ(was, is) {
 			c.Changed = append(c.Changed, Change{after.From, after.To, after.Port,
+				Witness{was.From, was.To, cmp.Or(was.packet, is.packet), was.Verdict, is.Verdict},
 				Side{before.Verdict, was.Reason, was.Rule, before.Asked}, Side{after.Verdict, is.Reason, is.Rule, after.Asked}})
 			return
 		}
 	}
+}
+
+// differ reports whether a pair has another verdict than before or, if rules are compared, the same verdict
+// for another reason or by another rule.
+func (c *Changes) differ(was, is Answer) bool {
+	if was.Verdict != is.Verdict {
+		return true
+	}
+	return c.rules && was.Verdict != answer.Undetermined && (was.Reply != is.Reply || was.Reason != is.Reason || was.Rule != is.Rule)
 }

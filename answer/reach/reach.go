@@ -35,6 +35,9 @@ type Options struct {
 	Services bool
 	External []string
 	Family   int // 4 or 6; 0 for the one that both endpoints have, IPv4 first
+	// Rules makes a comparison list pairs whose deciding rule or reason changed too, not the verdict
+	// alone.
+	Rules bool
 }
 
 // Matrix is a table of questions: who is asked about, and with what.

@@ -4,6 +4,7 @@
 package whatif
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,13 @@ import (
 type Options struct {
 	Dir     *workdir.Dir    // the folder of the daemons, locked: scratch.Lock
 	Runtime runtime.Runtime // with the programs of the nodes' release, for Dir
+	Central runtime.Runtime // with the programs of the databases and ovn-northd; nil for Runtime
 	NB, SB  string          // the paths of the databases of the deployment
 	Nodes   []ovn.Node      // whose flows are computed
 	// Progress is called with what is done; it may be nil.
 	Progress func(text string)
+	// Task names the first computation for Progress, "" for that without a change.
+	Task string
 }
 
 // Session computes one change after the other, each on top of those before it. Its methods
@@ -58,11 +62,11 @@ func (m *moment) close() {
 // Open starts the daemons and computes the flows without a change. Close ends them.
 func Open(ctx context.Context, o Options) (_ *Session, err error) {
 	session := &Session{options: o}
-	so := scratch.Options{Dir: o.Dir, Runtime: o.Runtime, NB: o.NB, SB: o.SB, Northd: true, AssumeSessions: true}
+	so := scratch.Options{Dir: o.Dir, Runtime: o.Runtime, Central: o.Central, NB: o.NB, SB: o.SB, Northd: true, AssumeSessions: true}
 	for _, n := range o.Nodes {
 		so.Nodes = append(so.Nodes, scratch.Recorded{Name: n.Name, Conf: n.Dir.SwitchDatabase(), Lists: n.Dir.Recorded("")})
 	}
-	session.progress("computing the flows without the change")
+	session.progress(cmp.Or(o.Task, "computing the flows without the change"))
 	if session.scratch, err = scratch.Start(ctx, so); err != nil {
 		return nil, err
 	}

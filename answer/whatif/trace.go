@@ -36,42 +36,67 @@ func (s *Session) trace(ctx context.Context, q Question, what string) (found sid
 // onReplicas asks replicas of the nodes with the flows that are computed now. They end
 // before it returns.
 func (s *Session) onReplicas(ctx context.Context, question Question, ask func(*trace.Session) error) (err error) {
-	var nodes []*set.Node
-	var dirs []*workdir.Dir
-	zone := &ovn.Deployment{}
+	made, err := s.makeReplicas(ctx, "node", question.Version)
 	defer func() {
-		for i, n := range nodes {
-			_, stopErr := n.Stop(context.WithoutCancel(ctx), dirs[i])
-			dirs[i].Unlock()
-			err = errors.Join(err, stopErr)
-		}
-		err = errors.Join(err, os.RemoveAll(scratch.Replicas(s.options.Dir)))
+		err = errors.Join(err, made.close(context.WithoutCancel(ctx)), os.RemoveAll(scratch.Replicas(s.options.Dir)))
 	}()
-	for i, node := range s.options.Nodes {
-		path := filepath.Join(scratch.Replicas(s.options.Dir), fmt.Sprintf("node%d", i))
-		wd, err := workdir.Lock(path)
-		if err != nil {
-			return err
-		}
-		nodes, dirs = append(nodes, set.At(path, question.Version)), append(dirs, wd)
-		if err := s.fill(ctx, node, wd); err != nil {
-			return fmt.Errorf("node %s: %w", node.Name, err)
-		}
-		zone.Nodes = append(zone.Nodes, ovn.Node{Name: node.Name, Dir: wd})
-	}
-	if err := startAll(ctx, nodes, dirs, question.Runtime); err != nil {
+	if err != nil {
 		return err
 	}
-	if err := openDatabases(ctx, zone); err != nil {
-		zone.Close()
-		return err
-	}
-	session, err := trace.Open(ctx, []*ovn.Deployment{zone}, trace.Options{Computed: true})
+	session, err := made.open(ctx, set.StartOptions{Runtime: question.Runtime})
 	if err != nil {
 		return err
 	}
 	defer session.Close()
 	return ask(session)
+}
+
+// replicas are replicas that run for the duration of a command. Their workdirs are locked.
+type replicas struct {
+	nodes []*set.Node
+	dirs  []*workdir.Dir
+	zone  *ovn.Deployment
+}
+
+// makeReplicas makes the workdirs of replicas with the flows that are computed now. name begins the names of their
+// folders. The caller closes them, also after an error.
+func (s *Session) makeReplicas(ctx context.Context, name, version string) (*replicas, error) {
+	made := &replicas{zone: &ovn.Deployment{}}
+	for i, node := range s.options.Nodes {
+		path := filepath.Join(scratch.Replicas(s.options.Dir), fmt.Sprint(name, i))
+		wd, err := workdir.Lock(path)
+		if err != nil {
+			return made, err
+		}
+		made.nodes, made.dirs = append(made.nodes, set.At(path, version)), append(made.dirs, wd)
+		if err := s.fill(ctx, node, wd); err != nil {
+			return made, fmt.Errorf("node %s: %w", node.Name, err)
+		}
+		made.zone.Nodes = append(made.zone.Nodes, ovn.Node{Name: node.Name, Dir: wd})
+	}
+	return made, nil
+}
+
+// open starts the replicas and opens a session on them.
+func (r *replicas) open(ctx context.Context, options set.StartOptions) (*trace.Session, error) {
+	if err := startAll(ctx, r.nodes, r.dirs, options); err != nil {
+		return nil, err
+	}
+	if err := openDatabases(ctx, r.zone); err != nil {
+		r.zone.Close()
+		return nil, err
+	}
+	return trace.Open(ctx, []*ovn.Deployment{r.zone}, trace.Options{Computed: true})
+}
+
+// close ends the replicas.
+func (r *replicas) close(ctx context.Context) (err error) {
+	for i, n := range r.nodes {
+		_, stopErr := n.Stop(ctx, r.dirs[i])
+		r.dirs[i].Unlock()
+		err = errors.Join(err, stopErr)
+	}
+	return err
 }
 
 // openDatabases opens the databases of a deployment whose nodes have copies of the same.
@@ -93,13 +118,13 @@ func openDatabases(ctx context.Context, deployment *ovn.Deployment) (err error) 
 }
 
 // startAll starts the replicas, a few at a time.
-func startAll(ctx context.Context, nodes []*set.Node, dirs []*workdir.Dir, runtime string) error {
+func startAll(ctx context.Context, nodes []*set.Node, dirs []*workdir.Dir, options set.StartOptions) error {
 	const atOnce = 4
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i, n := range nodes {
 		group.Go(func() error {
-			_, err := n.Start(ctx, dirs[i], set.StartOptions{Runtime: runtime})
+			_, err := n.Start(ctx, dirs[i], options)
 			return err
 		})
 	}

@@ -26,6 +26,9 @@ type Options struct {
 // add.
 var ErrMissing = errors.New("no OVN of the node's release")
 
+// ErrNotThere is wrapped if no program of a release that was asked for is there. The text says what to add.
+var ErrNotThere = errors.New("no programs of that release")
+
 // Likely returns the versions that the node's ovn-controller may have had, the likely one
 // first: the release of the ovn-northd that wrote the databases, and of the node's package.
 // They differ during an upgrade, and where the package is not what ran. There are none if
@@ -49,8 +52,20 @@ func Likely(ctx context.Context, wd *workdir.Dir) ([]versions.Pair, error) {
 // Programs returns the runtime, for daemons in dir, with the programs of the release that a
 // node ran, and their versions. wd is the node's workdir.
 func Programs(ctx context.Context, wd, dir *workdir.Dir, recorded versions.Pair, options Options) (runtime.Runtime, versions.Pair, error) {
-	runtimes := choose.For(dir, options.Version)
 	wanted := versions.Pair{OVN: versions.Minor(recorded.OVN)}
+	return programs(ctx, wd, dir, wanted, recorded, fmt.Errorf("%w: the node ran OVN %s", ErrMissing, recorded.OVN), options)
+}
+
+// Named returns the runtime, for daemons in dir, with programs of the wanted versions, or that begin so, and
+// the versions that they have. Of several, those nearest to the recorded versions are taken.
+func Named(ctx context.Context, wd, dir *workdir.Dir, wanted, recorded versions.Pair, options Options) (runtime.Runtime, versions.Pair, error) {
+	return programs(ctx, wd, dir, wanted, recorded, fmt.Errorf("%w: %s was asked for", ErrNotThere, wanted), options)
+}
+
+// programs returns the runtime with programs of the wanted versions; missing is the error if there are none, and
+// says who wants them.
+func programs(ctx context.Context, wd, dir *workdir.Dir, wanted, recorded versions.Pair, missing error, options Options) (runtime.Runtime, versions.Pair, error) {
+	runtimes := choose.For(dir, options.Version)
 	choice, err := runtimes.Choose(ctx, options.Runtime, choose.Wanted{Versions: wanted, Recorded: recorded})
 	if err != nil {
 		if _, any := runtimes.Choose(ctx, options.Runtime, choose.Wanted{}); any != nil || ctx.Err() != nil {
@@ -61,14 +76,14 @@ func Programs(ctx context.Context, wd, dir *workdir.Dir, recorded versions.Pair,
 		if err != nil {
 			return nil, versions.Pair{}, err
 		}
-		return nil, versions.Pair{}, fmt.Errorf("%w: the node ran OVN %s, and only an ovn-controller of %s can compute its flows: %s", ErrMissing, recorded.OVN, wanted, replica.AddImage(manifest, wanted))
+		return nil, versions.Pair{}, fmt.Errorf("%w, and only an ovn-controller of %s can compute its flows: %s", missing, wanted, replica.AddImage(manifest, wanted))
 	}
 	running, err := versionsIn(ctx, choice.Runtime)
 	if err != nil {
 		return nil, running, err
 	}
-	if versions.Minor(running.OVN) != wanted.OVN {
-		return nil, running, fmt.Errorf("%w: %s has an ovn-controller of OVN %s, and its other tools are of %s", ErrMissing, choice.What, running.OVN, wanted)
+	if !versions.Has(running.OVN, wanted.OVN) {
+		return nil, running, fmt.Errorf("%w: %s has an ovn-controller of OVN %s, and its other tools are of %s", missing, choice.What, running.OVN, wanted)
 	}
 	if options.Chosen != nil {
 		options.Chosen(choice.What)

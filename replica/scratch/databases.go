@@ -44,7 +44,7 @@ func (s *Scratch) startNorthd(ctx context.Context, path string) (err error) {
 	if err := s.closeRemotes(ctx, s.nb, "NB_Global"); err != nil {
 		return err
 	}
-	return s.run(ctx, northd(s.options.Dir))
+	return s.run(ctx, s.options.Central, northd(s.options.Dir))
 }
 
 // ReplaceNB puts a copy of another NB database in the place of the present one. Wait waits
@@ -53,7 +53,7 @@ func (s *Scratch) ReplaceNB(ctx context.Context, path string) error {
 	s.nb.Close()
 	dir := s.options.Dir
 	for _, daemon := range []runtime.Daemon{northd(dir), centralServer(dir, workdir.NB)} {
-		if err := s.options.Runtime.Stop(ctx, daemon); err != nil {
+		if err := s.options.Central.Stop(ctx, daemon); err != nil {
 			return err
 		}
 	}
@@ -63,12 +63,12 @@ func (s *Scratch) ReplaceNB(ctx context.Context, path string) error {
 // serve starts the server of a copy of an OVN database, and connects to it.
 func (s *Scratch) serve(ctx context.Context, kind workdir.Kind, path string) (*ovsdb.Client, error) {
 	dir := s.options.Dir
-	remarks, err := replica.Copy(ctx, s.options.Runtime, kind, path, dir.WorkingCopy(kind), dir.Run())
+	remarks, err := replica.Copy(ctx, s.options.Central, kind, path, dir.WorkingCopy(kind), dir.Run())
 	s.remarks = append(s.remarks, remarks...)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.run(ctx, centralServer(dir, kind)); err != nil {
+	if err := s.run(ctx, s.options.Central, centralServer(dir, kind)); err != nil {
 		return nil, err
 	}
 	return ovsdb.Connect(ctx, dir.Socket(kind), kind.Schema())
@@ -106,7 +106,7 @@ func (s *Scratch) addReader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = daemon.Ask(ctx, s.options.Runtime, s.options.Dir.VarRun(workdir.SB), "ovsdb-server", "ovsdb-server/add-remote", "db:"+ovsdb.SB+",SB_Global,connections")
+	_, err = daemon.Ask(ctx, s.options.Central, s.options.Dir.VarRun(workdir.SB), "ovsdb-server", "ovsdb-server/add-remote", "db:"+ovsdb.SB+",SB_Global,connections")
 	return err
 }
 
@@ -118,7 +118,7 @@ func (s *Scratch) startNode(ctx context.Context, daemons *nodeDaemons) error {
 	if err := s.startSwitch(ctx, daemons); err != nil {
 		return err
 	}
-	return s.run(ctx, daemons.controller())
+	return s.run(ctx, s.options.Runtime, daemons.controller())
 }
 
 // serveRecorded serves the copy of the node's OVS database for ovn-controller.
@@ -128,7 +128,7 @@ func (s *Scratch) serveRecorded(ctx context.Context, daemons *nodeDaemons) error
 	if err != nil {
 		return err
 	}
-	if err := s.run(ctx, daemons.recordedServer()); err != nil {
+	if err := s.run(ctx, s.options.Runtime, daemons.recordedServer()); err != nil {
 		return err
 	}
 	if daemons.Lists != "" {
@@ -252,7 +252,7 @@ func (s *Scratch) startSwitch(ctx context.Context, daemons *nodeDaemons) error {
 	if _, err := rt.Tool(ctx, daemons.switchDir(), nil, "ovsdb-tool", "create", daemons.rules, schema.Path()); err != nil {
 		return err
 	}
-	if err := s.run(ctx, daemons.switchServer()); err != nil {
+	if err := s.run(ctx, rt, daemons.switchServer()); err != nil {
 		return err
 	}
 	db, err := ovsdb.Connect(ctx, socket(daemons.switchServer()), ovsdb.OVS)
@@ -273,12 +273,12 @@ func (s *Scratch) startSwitch(ctx context.Context, daemons *nodeDaemons) error {
 	if err != nil {
 		return err
 	}
-	return s.run(ctx, daemons.vswitchd())
+	return s.run(ctx, rt, daemons.vswitchd())
 }
 
 // run starts a daemon, and limits its memory where that is possible.
-func (s *Scratch) run(ctx context.Context, d runtime.Daemon) error {
-	if err := s.options.Runtime.Start(ctx, d); err != nil {
+func (s *Scratch) run(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) error {
+	if err := rt.Start(ctx, d); err != nil {
 		if errors.Is(err, runtime.ErrNotInstalled) {
 			return fmt.Errorf("%w; flows can only be computed with OVN of the node's own release: install it, or add an image that has it (ovs-offline image add)", err)
 		}
@@ -287,7 +287,7 @@ func (s *Scratch) run(ctx context.Context, d runtime.Daemon) error {
 	if d.Program == "ovsdb-server" {
 		return nil // its memory follows the size of its file
 	}
-	state, err := s.options.Runtime.State(ctx, d)
+	state, err := rt.State(ctx, d)
 	if err != nil {
 		return err
 	}

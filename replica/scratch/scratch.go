@@ -30,6 +30,9 @@ type Options struct {
 	// belongs to the Scratch alone. Runtime is one for its RuntimeFolders.
 	Dir     *workdir.Dir
 	Runtime runtime.Runtime
+	// Central runs the servers of the OVN databases and ovn-northd where these are of another release
+	// than the nodes' programs; nil for Runtime. It is one for the RuntimeFolders of Dir too.
+	Central runtime.Runtime
 	// NB and SB are the paths of the collected OVN databases. NB is only used with Northd.
 	NB, SB string
 	Nodes  []Recorded
@@ -69,10 +72,15 @@ var ErrNotIsolated = errors.New("the daemons would share this host's network")
 // killed left in the folder is ended first. After an error, nothing runs. Stop ends the
 // daemons.
 func Start(ctx context.Context, options Options) (_ *Scratch, err error) {
-	if isolated, why := options.Runtime.Isolated(ctx); !isolated {
-		return nil, fmt.Errorf("ovn-controller is not started: %w (%s)", ErrNotIsolated, why)
+	if options.Central == nil {
+		options.Central = options.Runtime
 	}
-	if err := End(ctx, options.Dir, options.Runtime); err != nil {
+	for _, rt := range options.runtimes() {
+		if isolated, why := rt.Isolated(ctx); !isolated {
+			return nil, fmt.Errorf("ovn-controller is not started: %w (%s)", ErrNotIsolated, why)
+		}
+	}
+	if err := End(ctx, options.Dir, options.runtimes()...); err != nil {
 		return nil, err
 	}
 	scratch := &Scratch{options: options, nodes: map[string]*nodeDaemons{}}
@@ -128,7 +136,10 @@ func (s *Scratch) makeNodes() error {
 
 // Remarks returns sentences about the databases and the daemons.
 func (s *Scratch) Remarks() []string {
-	all := append(slices.Clone(s.remarks), s.options.Runtime.Remarks()...)
+	all := slices.Clone(s.remarks)
+	for _, rt := range s.options.runtimes() {
+		all = append(all, rt.Remarks()...)
+	}
 	for _, node := range s.options.Nodes {
 		for _, remark := range s.nodes[node.Name].remarks {
 			all = append(all, "node "+node.Name+": "+remark)
@@ -159,7 +170,15 @@ func (s *Scratch) Stop(ctx context.Context) error {
 			daemons.db.Close()
 		}
 	}
-	return End(ctx, s.options.Dir, s.options.Runtime)
+	return End(ctx, s.options.Dir, s.options.runtimes()...)
+}
+
+// runtimes returns the runtimes in which daemons run.
+func (o *Options) runtimes() []runtime.Runtime {
+	if o.Central == o.Runtime {
+		return []runtime.Runtime{o.Runtime}
+	}
+	return []runtime.Runtime{o.Runtime, o.Central}
 }
 
 // End ends the daemons of a Scratch that was killed, in each of the runtimes, and removes

@@ -201,9 +201,18 @@ func printGroups(p *show.Page, d *reach.Document) {
 
 // Changes prints the cells that changed their verdicts, each with the rules.
 func Changes(p *show.Page, c *reach.Changes) {
+	Changed(p, c.Changed)
+	p.Printf("%d of %d cells changed\n", len(c.Changed), c.Compared)
+}
+
+// Changed prints cells that changed.
+func Changed(p *show.Page, list []reach.Change) {
 	const indent = 10
-	for _, change := range c.Changed {
+	for _, change := range list {
 		p.Printf("%s -> %s  %s\n", escapedLine(change.From), escapedLine(change.To), change.Port)
+		if change.Witness.Packet != "" {
+			p.Printf("  packet  %s\n", escapedLine(change.Witness.Packet))
+		}
 		for _, side := range []struct {
 			when string
 			reach.Side
@@ -218,5 +227,4 @@ func Changes(p *show.Page, c *reach.Changes) {
 			p.Printf("  %-6s  %s\n", side.when, strings.ReplaceAll(lines, "\n", "\n"+strings.Repeat(" ", indent)))
 		}
 	}
-	p.Printf("%d of %d cells changed\n", len(c.Changed), c.Compared)
 }

@@ -1,0 +1,118 @@
+package whatif
+
+import (
+	"context"
+	"regexp"
+	"slices"
+
+	"ovs-offline/answer/reach"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/versions"
+	"ovs-offline/replica"
+	"ovs-offline/replica/scratch"
+)
+
+// Rehearsal is what changes with an upgrade: what "what-if --ovn-version -o json" prints.
+type Rehearsal struct {
+	From versions.Pair `json:"from"` // the versions that computed the flows of the recorded release
+	To   versions.Pair `json:"to"`
+	Effect
+	Mixed   *Mixed   `json:"mixed,omitempty"` // nil if it was not asked for
+	Doubts  []string `json:"doubts,omitempty"`
+	Remarks []string `json:"remarks,omitempty"`
+}
+
+// Mixed is what changes once the databases and ovn-northd are upgraded, but no ovn-controller.
+type Mixed struct {
+	Effect
+	// Waiting are the nodes whose ovn-controllers wait for their own upgrade: they have
+	// ovn-match-northd-version, and keep the flows that they have, whatever changes.
+	Waiting []string `json:"waiting,omitempty"`
+}
+
+// Effect is what changes from one phase of an upgrade to another.
+type Effect struct {
+	Refused []scratch.Complaint `json:"refused"` // what the later programs log, and the earlier ones do not
+	Rows    []RowChange         `json:"rows"`
+	Pairs   Pairs               `json:"pairs"`
+}
+
+// Pairs are the answers to who reaches whom.
+type Pairs struct {
+	Changed  []reach.Change `json:"changed"`
+	Unknown  []reach.Change `json:"unknown,omitempty"` // undetermined in one of the phases only
+	Compared int            `json:"compared"`
+	// Undetermined is the number of cells with an undetermined answer.
+	Undetermined int      `json:"undetermined"`
+	Questions    int      `json:"questions"`
+	Remarks      []string `json:"remarks,omitempty"`
+}
+
+// Differs reports whether the later programs do something else.
+func (e *Effect) Differs() bool { return len(e.Refused)+len(e.Rows)+len(e.Pairs.Changed) > 0 }
+
+// Differs reports whether a phase of the upgrade changes something.
+func (r *Rehearsal) Differs() bool { return r.Effect.Differs() || r.Mixed != nil && r.Mixed.Differs() }
+
+// IsIncomplete reports whether something that could differ is not known.
+func (r *Rehearsal) IsIncomplete() bool {
+	return len(r.Doubts) > 0 || r.Pairs.Undetermined > 0 || r.Mixed != nil && r.Mixed.Pairs.Undetermined > 0
+}
+
+// pairsOf sorts out the pairs of which nothing is known.
+func pairsOf(changes *reach.Changes) Pairs {
+	pairs := Pairs{Changed: []reach.Change{}, Compared: changes.Compared, Undetermined: changes.Undetermined, Questions: changes.Answered, Remarks: changes.Remarks}
+	for _, change := range changes.Changed {
+		if change.Witness.Undetermined() {
+			pairs.Unknown = append(pairs.Unknown, change)
+		} else {
+			pairs.Changed = append(pairs.Changed, change)
+		}
+	}
+	return pairs
+}
+
+// rowUUID matches the UUIDs in a message: rows of the SB database that a release makes anew have others.
+var rowUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// refused returns what the programs of a later phase log, and what they could not convert.
+func refused(before, after *phase) []scratch.Complaint {
+	list := []scratch.Complaint{}
+	key := func(c scratch.Complaint) scratch.Complaint {
+		c.Text = rowUUID.ReplaceAllString(c.Text, "UUID")
+		return c
+	}
+	known := map[scratch.Complaint]bool{}
+	for _, complaint := range before.complaints {
+		known[key(complaint)] = true
+	}
+	for _, remark := range after.remarks {
+		if replica.IsRefusal(remark) && !slices.Contains(before.remarks, remark) {
+			list = append(list, scratch.Complaint{Program: "ovsdb-tool", Text: remark})
+		}
+	}
+	for _, complaint := range after.complaints {
+		if at := key(complaint); !known[at] {
+			known[at] = true
+			list = append(list, complaint)
+		}
+	}
+	return list
+}
+
+// waiting returns the nodes whose ovn-controllers do nothing while ovn-northd is of another release.
+func waiting(ctx context.Context, nodes []ovn.Node) (found []string, err error) {
+	for _, node := range nodes {
+		content, _, err := file.Read(ctx, node.Dir.SwitchDatabase(), "Open_vSwitch")
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range content.Rows("Open_vSwitch") {
+			if ovn.Settings(row.Map("external_ids")).Get("ovn-match-northd-version") == "true" {
+				found = append(found, node.Name)
+			}
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,70 @@
+package whatif
+
+import (
+	"fmt"
+	"strings"
+
+	"ovs-offline/answer/reach/draw"
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/show"
+	"ovs-offline/internal/terminal"
+)
+
+// Print prints the rehearsal; with all, every difference.
+func (r *Rehearsal) Print(page *show.Page, all bool) {
+	for _, text := range r.Doubts {
+		page.Printf("UNDETERMINED: %s\n", terminal.Escape(text))
+	}
+	if r.Mixed != nil {
+		page.Headline("With the databases and ovn-northd of %s, and the nodes' ovn-controllers of %s", r.To, r.From)
+		r.Mixed.print(page, all)
+		page.Headline("With all of %s", r.To)
+	} else {
+		page.Printf("from %s to %s\n", r.From, r.To)
+	}
+	r.Effect.print(page, all)
+	page.WarnEach("", r.Remarks)
+}
+
+func (m *Mixed) print(page *show.Page, all bool) {
+	if len(m.Waiting) > 0 {
+		page.Printf("%s: ovn-match-northd-version is set: the flows stay as they are, and no change of the databases reaches them until ovn-controller is upgraded\n", terminal.Escape(strings.Join(m.Waiting, ", ")))
+		return
+	}
+	m.Effect.print(page, all)
+}
+
+func (e *Effect) print(page *show.Page, all bool) {
+	var lines []string
+	for _, refused := range e.Refused {
+		lines = append(lines, strings.TrimSpace(refused.Node+" "+refused.Program)+" logs, as it did not before: "+refused.Text)
+	}
+	for _, row := range e.Rows {
+		if row.After == 0 {
+			lines = append(lines, fmt.Sprintf("vanishes: %s: it had %s", row.What, phrase.Count(row.Before, "flow")))
+		} else {
+			lines = append(lines, fmt.Sprintf("appears: %s: it has %s", row.What, phrase.Count(row.After, "flow")))
+		}
+	}
+	for i, line := range lines {
+		if i == maxDifferences && !all {
+			page.Printf("%d more; --detail and -o json list them\n", len(lines)-i)
+			break
+		}
+		page.Printf("%s\n", terminal.Escape(line))
+	}
+	e.Pairs.print(page)
+}
+
+func (p *Pairs) print(page *show.Page) {
+	draw.Changed(page, p.Changed)
+	page.Printf("%d of %s changed\n", len(p.Changed), phrase.Count(p.Compared, "cell"))
+	if len(p.Unknown) > 0 {
+		page.Printf("UNDETERMINED in one of the two only:\n")
+		draw.Changed(page, p.Unknown)
+	}
+	if p.Undetermined > 0 {
+		page.Printf("%s with an answer that is UNDETERMINED\n", phrase.Count(p.Undetermined, "cell"))
+	}
+	page.WarnEach("", p.Remarks)
+}

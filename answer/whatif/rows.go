@@ -1,0 +1,75 @@
+package whatif
+
+import (
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/flowdiff"
+	"ovs-offline/internal/openflow"
+)
+
+// rowID is a northbound row.
+type rowID struct{ table, uuid string }
+
+// row is what the flows of the nodes have of a northbound row.
+type row struct {
+	words string
+	flows int
+}
+
+// rows returns the northbound rows that flows are made from.
+func (m *moment) rows() (map[rowID]row, error) {
+	found := map[rowID]row{}
+	for _, state := range m.states {
+		names, err := flowdiff.NewNames(m.nb, m.sb, state.Flows)
+		if err != nil {
+			return nil, err
+		}
+		if err := count(found, names, state.Flows); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func count(found map[rowID]row, names *flowdiff.Names, flows []openflow.Flow) error {
+	for _, flow := range flows {
+		cause, _, err := names.CauseOf(flow.Text)
+		if err != nil {
+			return err
+		}
+		if cause.Northbound == "" {
+			continue
+		}
+		id := rowID{cause.Northbound, cause.NorthboundUUID}
+		found[id] = row{cause.Words, found[id].flows + 1}
+	}
+	return nil
+}
+
+// RowChange is a northbound row that has flows in one of two phases only.
+type RowChange struct {
+	Table string `json:"table"`
+	UUID  string `json:"uuid"`
+	What  string `json:"what"`
+	// Before and After are the numbers of its flows on all nodes.
+	Before int `json:"before"`
+	After  int `json:"after"`
+}
+
+// compareRows returns the rows that have flows in one phase only.
+func compareRows(before, after map[rowID]row) []RowChange {
+	list := []RowChange{}
+	for id, was := range before {
+		if after[id].flows == 0 {
+			list = append(list, RowChange{id.table, id.uuid, was.words, was.flows, 0})
+		}
+	}
+	for id, is := range after {
+		if before[id].flows == 0 {
+			list = append(list, RowChange{id.table, id.uuid, is.words, 0, is.flows})
+		}
+	}
+	slices.SortFunc(list, func(a, b RowChange) int { return strings.Compare(a.What+a.UUID, b.What+b.UUID) })
+	return list
+}

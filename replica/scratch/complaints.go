@@ -1,0 +1,67 @@
+package scratch
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"ovs-offline/internal/daemonlog"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
+)
+
+// Complaint is a warning or an error that ovn-northd or an ovn-controller logged about what it computes.
+type Complaint struct {
+	Node    string `json:"node,omitempty"` // "" for ovn-northd
+	Program string `json:"program"`
+	Text    string `json:"text"`
+}
+
+// Complaints returns what ovn-northd and the ovn-controllers logged, each text once. They compute everything once
+// more without a limit on the lines that they log, so that none is left out.
+func (s *Scratch) Complaints(ctx context.Context) ([]Complaint, error) {
+	type logging struct {
+		node string
+		runtime.Daemon
+		rt runtime.Runtime
+	}
+	var all []logging
+	if s.nb != nil {
+		all = append(all, logging{"", northd(s.options.Dir), s.options.Central})
+	}
+	for _, node := range s.options.Nodes {
+		all = append(all, logging{node.Name, s.nodes[node.Name].controller(), s.options.Runtime})
+	}
+	for _, d := range all {
+		for _, command := range []string{"vlog/disable-rate-limit", "inc-engine/recompute"} {
+			_, _ = daemon.Ask(ctx, d.rt, d.RunDir, d.Program, command) // an old release has no such command
+		}
+	}
+	if err := s.Wait(ctx); err != nil {
+		return nil, err
+	}
+	var found []Complaint
+	for _, d := range all {
+		_, err := daemonlog.Read(ctx, d.Log, d.Program, daemonlog.Options{}, func(line *daemonlog.Line) error {
+			one := Complaint{d.node, d.Program, string(line.Text)}
+			if isComplaint(line) && !slices.Contains(found, one) {
+				found = append(found, one)
+			}
+			return nil
+		})
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// isComplaint reports whether a line is about what the databases hold, and not about time, memory and connections.
+// ovn-controller logs what the switch refuses as information.
+func isComplaint(line *daemonlog.Line) bool {
+	if bytes.Contains(line.Text, []byte("OpenFlow error")) {
+		return true
+	}
+	others := []string{"timeval", "poll_loop", "coverage", "memory", "reconnect", "jsonrpc", "stream_ssl", "stream_fd", "fatal_signal", "daemon_unix", "vlog", "ovsdb_cs", "rconn", "ovs_rcu"}
+	return line.Level >= daemonlog.Warn && !slices.Contains(others, string(line.Module))
+}
