@@ -36,7 +36,8 @@ type Answer struct {
 	Rule   string         `json:"rule,omitempty"`   // that decides
 	Family int            `json:"family,omitempty"` // of the packet: 4 or 6, 0 if none was made
 
-	packet string // for people
+	packet    string   // for people
+	decisions []string // of the rules: answer.Decisions
 }
 
 // add adds the answer for a pair.
@@ -46,7 +47,7 @@ func (c *Cell) add(pair pair, asked trace.Asked) {
 		one.Verdict, one.Reason = verdictWithoutPacket(asked.Err)
 	} else {
 		one.Verdict, one.Reason, one.Rule, one.Family = asked.Answer.Verdict, reason(asked.Answer), rule(asked.Answer), asked.Answer.Family
-		one.packet = asked.Answer.Packet
+		one.packet, one.decisions = asked.Answer.Packet, decisions(asked.Answer)
 	}
 	if asked.Answer != nil && asked.Answer.Return != nil && asked.Answer.Return.Verdict != answer.Reachable {
 		one.Reply = asked.Answer.Return.Verdict
@@ -102,6 +103,14 @@ func rule(a *answer.Answer) string {
 		}
 	}
 	return ""
+}
+
+// decisions returns what the rules do that decide.
+func decisions(a *answer.Answer) []string {
+	if a.Verdict == answer.OneWay && a.Return != nil {
+		return decisions(a.Return)
+	}
+	return a.Decisions()
 }
 
 // Undetermined reports whether an answer of the cell, or one about a reply, is undetermined.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
@@ -108,10 +109,10 @@ func (c *Changes) add(before, after Cell) {
 }
 
 // differ reports whether a pair has another verdict than before or, if rules are compared, the same verdict
-// for another reason or by another rule.
+// for another reason or by rules that do something else.
 func (c *Changes) differ(was, is Answer) bool {
 	if was.Verdict != is.Verdict {
 		return true
 	}
-	return c.rules && was.Verdict != answer.Undetermined && (was.Reply != is.Reply || was.Reason != is.Reason || was.Rule != is.Rule)
+	return c.rules && was.Verdict != answer.Undetermined && (was.Reply != is.Reply || was.Reason != is.Reason || !slices.Equal(was.decisions, is.decisions))
 }

@@ -19,7 +19,7 @@ func (n *node) aclOf(rule rules.Rule, stage pass.Stage, at registers) *answer.AC
 	if cause.Table != "ACL" {
 		return nil
 	}
-	found := &answer.ACL{UUID: cause.UUID, Name: cause.Name, Action: cause.Action, Direction: cause.Direction, Match: cause.Match, PortGroup: cause.Group}
+	found := &answer.ACL{UUID: cause.UUID, Name: cause.Name, Action: cause.Action, Direction: cause.Direction, Match: cause.Match, Priority: cause.Priority, PortGroup: cause.Group}
 	key, datapath := at.in, stage.Key().Number("metadata")
 	if rule.Pipeline == "egress" {
 		key = at.out

@@ -38,7 +38,7 @@ func count(found map[rowID]row, names *flowdiff.Names, flows []openflow.Flow) er
 		if err != nil {
 			return err
 		}
-		if cause.Northbound == "" {
+		if cause.Northbound == "" || isDatapath(cause.Northbound) {
 			continue
 		}
 		id := rowID{cause.Northbound, cause.NorthboundUUID}
@@ -46,6 +46,10 @@ func count(found map[rowID]row, names *flowdiff.Names, flows []openflow.Flow) er
 	}
 	return nil
 }
+
+// isDatapath reports whether a table has rows whose flows each release names as it likes: by the switch or router, by
+// one of its parts, or not at all.
+func isDatapath(table string) bool { return table == "Logical_Switch" || table == "Logical_Router" }
 
 // RowChange is a northbound row that has flows in one of two phases only.
 type RowChange struct {

@@ -32,7 +32,15 @@ func (s *Scratch) Complaints(ctx context.Context) ([]Complaint, error) {
 	for _, node := range s.options.Nodes {
 		all = append(all, logging{node.Name, s.nodes[node.Name].controller(), s.options.Runtime})
 	}
+	began := map[string]int{} // the lines of a log before that
 	for _, d := range all {
+		_, err := daemonlog.Read(ctx, d.Log, d.Program, daemonlog.Options{}, func(line *daemonlog.Line) error {
+			began[d.Log] = line.Number
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
 		for _, command := range []string{"vlog/disable-rate-limit", "inc-engine/recompute"} {
 			_, _ = daemon.Ask(ctx, d.rt, d.RunDir, d.Program, command) // an old release has no such command
 		}
@@ -44,7 +52,7 @@ func (s *Scratch) Complaints(ctx context.Context) ([]Complaint, error) {
 	for _, d := range all {
 		_, err := daemonlog.Read(ctx, d.Log, d.Program, daemonlog.Options{}, func(line *daemonlog.Line) error {
 			one := Complaint{d.node, d.Program, string(line.Text)}
-			if isComplaint(line) && !slices.Contains(found, one) {
+			if isComplaint(line, line.Number > began[d.Log]) && !slices.Contains(found, one) {
 				found = append(found, one)
 			}
 			return nil
@@ -57,11 +65,12 @@ func (s *Scratch) Complaints(ctx context.Context) ([]Complaint, error) {
 }
 
 // isComplaint reports whether a line is about what the databases hold, and not about time, memory and connections.
-// ovn-controller logs what the switch refuses as information.
-func isComplaint(line *daemonlog.Line) bool {
+// What is logged before all is computed once more can be about what was not there yet, as a tunnel. What the
+// switch refuses, though, ovn-controller logs once, and as information.
+func isComplaint(line *daemonlog.Line, again bool) bool {
 	if bytes.Contains(line.Text, []byte("OpenFlow error")) {
 		return true
 	}
 	others := []string{"timeval", "poll_loop", "coverage", "memory", "reconnect", "jsonrpc", "stream_ssl", "stream_fd", "fatal_signal", "daemon_unix", "vlog", "ovsdb_cs", "rconn", "ovs_rcu"}
-	return line.Level >= daemonlog.Warn && !slices.Contains(others, string(line.Module))
+	return again && line.Level >= daemonlog.Warn && !slices.Contains(others, string(line.Module))
 }

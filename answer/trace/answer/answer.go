@@ -133,6 +133,7 @@ type ACL struct {
 	Action    string `json:"action"`
 	Direction string `json:"direction"` // to-lport or from-lport
 	Match     string `json:"match"`
+	Priority  int    `json:"priority"`
 	// Port is the name of the port for which the packet met the ACL, and LogicalPort its name
 	// in OVN; "" if that is not known.
 	Port        string `json:"port,omitempty"`

@@ -272,6 +272,33 @@ func (a *Answer) rules() []string {
 	return all
 }
 
+// Decisions returns what the rules on the way to the end that decides do, without what differs between releases of
+// OVN that do the same: tables, stages and priorities of logical flows. Of ACLs of one priority that match the same
+// packets OVN installs any, so an ACL is described by what it does, and not by its name.
+func (a *Answer) Decisions() []string {
+	hop, _ := a.Deciding()
+	var all []string
+	for _, i := range a.Chain(hop) {
+		for _, stage := range a.Path[i].Stages {
+			if text := stage.decision(); text != "" && !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
+	}
+	return all
+}
+
+// decision returns what a stage decides by a rule of a user, "" without one.
+func (s *Stage) decision() string {
+	switch {
+	case !s.IsRule():
+		return ""
+	case s.ACL != nil:
+		return fmt.Sprintf("ACL of priority %d, %s, %s", s.ACL.Priority, s.ACL.Action, s.ACL.directionText())
+	}
+	return s.Rule
+}
+
 // others returns the ports where copies come out, without the destination of the question.
 func (a *Answer) others() []string {
 	listed := len(a.choiceLines()) > 0

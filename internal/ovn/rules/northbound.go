@@ -90,6 +90,7 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 	case "ACL":
 		c.Action, c.Words = row.String("action"), n.acl(row)
 		c.Direction, c.Match, c.Group = row.String("direction"), row.String("match"), n.groups()[row.UUID].name
+		c.Priority, _ = row.Int("priority")
 	case "NAT":
 		shared := n.sharesAddress(row, rule)
 		c.Words = cmp.Or(n.natOfKubeOVN(row, shared), translation(row, shared)) + at

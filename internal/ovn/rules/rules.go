@@ -76,6 +76,7 @@ type Cause struct {
 	Action      string // of an ACL or a policy
 	Direction   string // of an ACL: to-lport or from-lport
 	Match       string // of an ACL
+	Priority    int    // of an ACL
 	Group       string // the port group of an ACL, "" for none
 	Words       string
 }
