@@ -56,7 +56,7 @@ func newWhatIf(shared *options) *cobra.Command {
 	flags.StringVar(&o.trace, "trace", "", "also follow a packet before and after, as trace does: 'FROM TO [PROTOCOL]'")
 	flags.StringVar(&o.upgrade.To.OVN, "ovn-version", "", "rehearse an upgrade to this version of OVN, or one that begins so (25.03)")
 	flags.StringVar(&o.upgrade.To.OVS, "ovs-version", "", "with --ovn-version: and to this version of Open vSwitch, instead of the closest to the nodes'")
-	flags.BoolVar(&o.upgrade.Mixed, "mixed", false, "with --ovn-version: also the phase in which the databases and ovn-northd are upgraded, but not ovn-controller")
+	flags.BoolVar(&o.upgrade.Mixed, "mixed", false, "with --ovn-version: also the phases in which only ovn-northd, and only ovn-controller, is upgraded")
 	flags.StringSliceVar(&o.upgrade.External, "external", nil, "with --ovn-version: also ask about this `ADDRESS` outside as a destination (can be repeated)")
 	for _, flag := range []string{"ovs-version", "ovn-version"} {
 		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)

@@ -2,15 +2,12 @@ package whatif
 
 import (
 	"context"
-	"regexp"
 	"slices"
 
 	"ovs-offline/answer/reach"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
-	"ovs-offline/replica"
-	"ovs-offline/replica/scratch"
 )
 
 // Rehearsal is what changes with an upgrade: what "what-if --ovn-version -o json" prints.
@@ -18,24 +15,31 @@ type Rehearsal struct {
 	From versions.Pair `json:"from"` // the versions that computed the flows of the recorded release
 	To   versions.Pair `json:"to"`
 	Effect
-	Mixed   *Mixed   `json:"mixed,omitempty"` // nil if it was not asked for
+	Mixed   []Mixed  `json:"mixed,omitempty"` // none if they were not asked for
 	Doubts  []string `json:"doubts,omitempty"`
 	Remarks []string `json:"remarks,omitempty"`
 }
 
-// Mixed is what changes once the databases and ovn-northd are upgraded, but no ovn-controller.
+// Mixed is what changes while a part is upgraded.
 type Mixed struct {
+	First string `json:"first"` // what is upgraded first: northdFirst or controllersFirst
 	Effect
-	// Waiting are the nodes whose ovn-controllers wait for their own upgrade: they have
+	// Waiting are the nodes whose ovn-controllers wait until both are of one release: they have
 	// ovn-match-northd-version, and keep the flows that they have, whatever changes.
 	Waiting []string `json:"waiting,omitempty"`
 }
 
+// What can be upgraded first.
+const (
+	northdFirst      = "ovn-northd and the databases"
+	controllersFirst = "ovn-controller"
+)
+
 // Effect is what changes from one phase of an upgrade to another.
 type Effect struct {
-	Refused []scratch.Complaint `json:"refused"` // what the later programs log, and the earlier ones do not
-	Rows    []RowChange         `json:"rows"`
-	Pairs   Pairs               `json:"pairs"`
+	Refused []Refusal   `json:"refused"` // what the later programs log, and the earlier ones do not
+	Rows    []RowChange `json:"rows"`
+	Pairs   Pairs       `json:"pairs"`
 }
 
 // Pairs are the answers to who reaches whom.
@@ -53,11 +57,13 @@ type Pairs struct {
 func (e *Effect) Differs() bool { return len(e.Refused)+len(e.Rows)+len(e.Pairs.Changed) > 0 }
 
 // Differs reports whether a phase of the upgrade changes something.
-func (r *Rehearsal) Differs() bool { return r.Effect.Differs() || r.Mixed != nil && r.Mixed.Differs() }
+func (r *Rehearsal) Differs() bool {
+	return r.Effect.Differs() || slices.ContainsFunc(r.Mixed, func(m Mixed) bool { return m.Differs() })
+}
 
 // IsIncomplete reports whether something that could differ is not known.
 func (r *Rehearsal) IsIncomplete() bool {
-	return len(r.Doubts) > 0 || r.Pairs.Undetermined > 0 || r.Mixed != nil && r.Mixed.Pairs.Undetermined > 0
+	return len(r.Doubts) > 0 || r.Pairs.Undetermined > 0 || slices.ContainsFunc(r.Mixed, func(m Mixed) bool { return m.Pairs.Undetermined > 0 })
 }
 
 // pairsOf sorts out the pairs of which nothing is known.
@@ -71,34 +77,6 @@ func pairsOf(changes *reach.Changes) Pairs {
 		}
 	}
 	return pairs
-}
-
-// rowUUID matches the UUIDs in a message: rows of the SB database that a release makes anew have others.
-var rowUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-
-// refused returns what the programs of a later phase log, and what they could not convert.
-func refused(before, after *phase) []scratch.Complaint {
-	list := []scratch.Complaint{}
-	key := func(c scratch.Complaint) scratch.Complaint {
-		c.Text = rowUUID.ReplaceAllString(c.Text, "UUID")
-		return c
-	}
-	known := map[scratch.Complaint]bool{}
-	for _, complaint := range before.complaints {
-		known[key(complaint)] = true
-	}
-	for _, remark := range after.remarks {
-		if replica.IsRefusal(remark) && !slices.Contains(before.remarks, remark) {
-			list = append(list, scratch.Complaint{Program: "ovsdb-tool", Text: remark})
-		}
-	}
-	for _, complaint := range after.complaints {
-		if at := key(complaint); !known[at] {
-			known[at] = true
-			list = append(list, complaint)
-		}
-	}
-	return list
 }
 
 // waiting returns the nodes whose ovn-controllers do nothing while ovn-northd is of another release.

@@ -15,29 +15,36 @@ func (r *Rehearsal) Print(page *show.Page, all bool) {
 	for _, text := range r.Doubts {
 		page.Printf("UNDETERMINED: %s\n", terminal.Escape(text))
 	}
-	if r.Mixed != nil {
-		page.Headline("With the databases and ovn-northd of %s, and the nodes' ovn-controllers of %s", r.To, r.From)
-		r.Mixed.print(page, all)
-		page.Headline("With all of %s", r.To)
-	} else {
-		page.Printf("from %s to %s\n", r.From, r.To)
-	}
+	page.Printf("from %s to %s\n", r.From, r.To)
 	r.Effect.print(page, all)
+	for _, mixed := range r.Mixed {
+		page.Headline("While only %s is of %s", mixed.First, r.To)
+		mixed.print(page, all)
+	}
 	page.WarnEach("", r.Remarks)
 }
 
 func (m *Mixed) print(page *show.Page, all bool) {
 	if len(m.Waiting) > 0 {
-		page.Printf("%s: ovn-match-northd-version is set: the flows stay as they are, and no change of the databases reaches them until ovn-controller is upgraded\n", terminal.Escape(strings.Join(m.Waiting, ", ")))
+		page.Printf("%s: ovn-match-northd-version is set: the flows stay as they are, and no change of the databases reaches them until both are of one release\n", terminal.Escape(strings.Join(m.Waiting, ", ")))
 		return
 	}
 	m.Effect.print(page, all)
 }
 
+// String returns a refusal in one line.
+func (r Refusal) String() string {
+	who := r.Program
+	if len(r.Nodes) > 0 {
+		who += " of " + strings.Join(r.Nodes, ", ")
+	}
+	return fmt.Sprintf("%s logs %s that it did not before: %s; the first: %s", who, phrase.Count(r.Count, "message"), r.Problem, r.Example)
+}
+
 func (e *Effect) print(page *show.Page, all bool) {
 	var lines []string
 	for _, refused := range e.Refused {
-		lines = append(lines, strings.TrimSpace(refused.Node+" "+refused.Program)+" logs, as it did not before: "+refused.Text)
+		lines = append(lines, refused.String())
 	}
 	for _, row := range e.Rows {
 		if row.After == 0 {

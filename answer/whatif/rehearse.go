@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/trace"
@@ -21,7 +22,7 @@ import (
 type Upgrade struct {
 	Deployment Deployment
 	To         versions.Pair // or the beginnings of them; OVS can be ""
-	Mixed      bool          // also the phase with the ovn-northd of To and the nodes' own ovn-controllers
+	Mixed      bool          // also the phases with ovn-northd of one release and the ovn-controllers of the other
 	External   []string      // addresses outside, which are asked about too
 	Runtime    string        // one of choose.Names
 	Version    string        // of ovs-offline
@@ -109,25 +110,33 @@ func (s *stage) rehearse(ctx context.Context) (*Rehearsal, error) {
 	return result, err
 }
 
-// mixed computes the phase in which only the databases and ovn-northd are of the other release.
-func (s *stage) mixed(ctx context.Context, before *phase) (*Mixed, error) {
+// mixed computes the phases in which ovn-northd and the ovn-controllers are of different releases.
+func (s *stage) mixed(ctx context.Context, before *phase) ([]Mixed, error) {
 	waiting, err := waiting(ctx, s.Deployment.Nodes)
 	if err != nil {
 		return nil, err
 	}
-	result := &Mixed{Waiting: waiting}
-	switch {
-	case len(waiting) == len(s.Deployment.Nodes):
-		return result, nil // nothing is computed until they are upgraded
-	case len(waiting) > 0:
-		return nil, fmt.Errorf("%w: with ovn-match-northd-version, these nodes wait for their upgrade in the mixed phase, and the others do not: %v: name nodes of one kind", ErrNodes, waiting)
+	if 0 < len(waiting) && len(waiting) < len(s.Deployment.Nodes) {
+		return nil, fmt.Errorf("%w: ovn-match-northd-version makes some nodes (%s) wait during the upgrade, and others not: name nodes of one kind", ErrNodes, strings.Join(waiting, ", "))
 	}
-	between, err := s.compute(ctx, phaseOf{"mix", "northd of OVN " + s.new.versions.OVN + " and the nodes' own controllers", s.old, s.new})
-	if err != nil {
-		return nil, err
+	all := []Mixed{{First: northdFirst, Waiting: waiting}, {First: controllersFirst, Waiting: waiting}}
+	if len(waiting) > 0 {
+		return all, nil // they compute nothing
 	}
-	result.Effect, err = s.compare(ctx, before, between)
-	return result, errors.Join(err, s.end(context.WithoutCancel(ctx), between))
+	for i, of := range []phaseOf{
+		{"mix", "ovn-northd " + s.new.versions.OVN + " with ovn-controller " + s.old.versions.OVN, s.old, s.new},
+		{"mox", "ovn-controller " + s.new.versions.OVN + " with ovn-northd " + s.old.versions.OVN, s.new, s.old},
+	} {
+		between, err := s.compute(ctx, of)
+		if err != nil {
+			return nil, err
+		}
+		all[i].Effect, err = s.compare(ctx, before, between)
+		if err = errors.Join(err, s.end(context.WithoutCancel(ctx), between)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // doubts returns the reasons why the rehearsal may be wrong as a whole.
