@@ -2,9 +2,9 @@ package whatif
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -138,20 +138,19 @@ func planted(t *testing.T, nb string, args ...string) string {
 func TestAnUpgradeNamesWhatItChanges(t *testing.T) {
 	to := addReleases(t)
 	deployment := recordedSet(t, "openstack")
-	nb := planted(t, deployment.NB, "--name=late", "acl-add", blue, "to-lport", "3000", "icmp4.type == 8 && ct_mark.allow_established == 0", "drop")
+	nb := planted(t, deployment.NB, "--name=late", "acl-add", blue, "to-lport", "3000", fmt.Sprintf("outport == %q && icmp4.type == 8 && ct_mark.allow_established == 0", vm1), "drop")
 	for _, release := range releases() {
 		t.Run(release, func(t *testing.T) {
 			result := rehearsed(t, Upgrade{Deployment: deployment.withNB(nb), To: versions.Pair{OVN: to[release]}})
 			if len(result.Rows) != 1 || result.Rows[0].Table != "ACL" || result.Rows[0].Before != 0 || !strings.Contains(result.Rows[0].What, "late") || len(result.Refused) > 0 {
 				t.Errorf("rows %+v, refused %+v", result.Rows, result.Refused)
 			}
-			onBlue := []string{"vm1", "vm2", "vm3", "vm8"}
 			for _, c := range result.Pairs.Changed {
-				if c.Port.Protocol != "icmp" || !slices.Contains(onBlue, c.Witness.To) || c.After.Verdict != answer.Unreachable || !strings.Contains(c.After.Rule, "late") || !strings.Contains(c.Witness.Packet, "icmp") {
+				if c.Port.Protocol != "icmp" || c.Witness.To != "vm1" || c.After.Verdict != answer.Unreachable || !strings.Contains(c.After.Rule, "late") || !strings.Contains(c.Witness.Packet, "icmp") {
 					t.Errorf("%q", changed([]reach.Change{c}))
 				}
 			}
-			if len(result.Pairs.Changed) < 10 {
+			if len(result.Pairs.Changed) < 3 {
 				t.Errorf("changed: %q", changed(result.Pairs.Changed))
 			}
 			t.Logf("%d cells changed of %d", len(result.Pairs.Changed), result.Pairs.Compared)

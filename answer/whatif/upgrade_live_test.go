@@ -1,0 +1,132 @@
+package whatif
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/process"
+	"ovs-offline/replica/scratch"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/test/oracle/sets"
+)
+
+// upgrade upgrades the live deployment to the OVN of a root file system: first the databases and their ovn-northd, then
+// each ovn-controller, all of which end with the test. Open vSwitch stays.
+func (l *live) upgrade(root string) {
+	l.t.Helper()
+	rt := process.New(process.Options{Root: root, Folders: []string{l.dir}})
+	start := func(role, program, runDir string, args ...string) {
+		l.t.Helper()
+		daemon := runtime.Daemon{Role: role, Program: program, Args: args, RunDir: runDir, Log: filepath.Join(runDir, "new-"+program+".log")}
+		if err := rt.Start(l.t.Context(), daemon); err != nil {
+			l.t.Fatal(err)
+		}
+		l.t.Cleanup(func() {
+			if err := rt.Stop(context.Background(), daemon); err != nil {
+				l.t.Error(err)
+			}
+		})
+	}
+	convert := func(socket, schema string) {
+		l.t.Helper()
+		l.run("ovsdb-client", "convert", "unix:"+socket, filepath.Join(root, "usr/share", schema))
+	}
+	central := filepath.Dir(l.central(""))
+	l.run("ovn-appctl", "-t", control(l.t, l.central("ovn-northd")), "exit")
+	convert(l.central("ovnnb_db.sock"), "ovn/ovn-nb.ovsschema")
+	convert(l.central("ovnsb_db.sock"), "ovn/ovn-sb.ovsschema")
+	folder := filepath.Join(central, "upgraded")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		l.t.Fatal(err)
+	}
+	start("northd", "ovn-northd", folder, "--ovnnb-db=unix:"+l.central("ovnnb_db.sock"), "--ovnsb-db=unix:"+l.central("ovnsb_db.sock"))
+	for _, node := range l.nodes {
+		home := filepath.Join(l.dir, "nodes", node, "ovs")
+		l.run("ovn-appctl", "-t", l.control(node, "ovn/ovn-controller"), "exit", "--restart")
+		convert(filepath.Join(home, "db.sock"), "openvswitch/vswitch.ovsschema")
+		start("controller-"+node, "ovn-controller", home, "unix:"+filepath.Join(home, "db.sock"))
+	}
+}
+
+// TestARealUpgradeDoesWhatWasRehearsed upgrades a live deployment after its upgrade was computed, and compares the
+// flows of all nodes. An ACL whose match only the later releases know begins to drop real packets; those that it does
+// not match arrive as before.
+func TestARealUpgradeDoesWhatWasRehearsed(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-client", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd", "ovn-nbctl", "unshare")
+	fidelity.NeedScratch(t)
+	roots := os.Getenv("OVS_OFFLINE_ROOTS")
+	if roots == "" {
+		t.Skip("OVS_OFFLINE_ROOTS names no folder with root file systems of other releases: make test-versions makes them")
+	}
+	for _, release := range releases() {
+		t.Run(release, func(t *testing.T) { upgradesAsRehearsed(t, filepath.Join(roots, release)) })
+	}
+}
+
+func upgradesAsRehearsed(t *testing.T, root string) {
+	if _, err := os.Stat(root); err != nil {
+		t.Skip(err)
+	}
+	l := startLive(t)
+	probe, err := sets.NewProbe(l.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.nbctl("--name=late", "acl-add", blue, "to-lport", "3000", fmt.Sprintf("outport == %q && tcp.dst == 443 && ct_mark.allow_established == 0", vm1), "drop")
+	folder, err := workdir.Find(ovs.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := scratch.Lock(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { scratch.Release(dir) })
+	options := l.collect(dir)
+	options.Runtime = process.New(process.Options{Root: root, Folders: dir.RuntimeFolders()})
+	s, err := Open(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	zones := map[string]map[string]bool{}
+	for _, node := range l.nodes {
+		zones[node] = l.zones(node)
+	}
+	arrives := func(port uint16, want bool) {
+		t.Helper()
+		at, err := probe.Connect(t.Context(), "vm2", "192.168.10.5", port)
+		if want {
+			at, err = probe.Connect(t.Context(), "vm2", "192.168.10.5", port, "vm1")
+		}
+		if err != nil || slices.Contains(at, "vm1") != want {
+			t.Errorf("port %d: the packet came out at %q, want it at vm1: %t (%v)", port, at, want, err)
+		}
+	}
+	arrives(443, true)
+	arrives(80, true)
+	l.upgrade(root)
+	l.nbctl("sync")
+	for _, node := range l.nodes {
+		state, renumbered := l.state(s, node)
+		found := differences(s.now.states[node], state, zones[node], renumbered)
+		t.Logf("%s: %d flows rehearsed, %d installed", node, len(s.now.states[node].Flows), len(state.Flows))
+		if len(found) > 0 {
+			t.Errorf("%s: %d differences:\n%s", node, len(found), strings.Join(found[:min(20, len(found))], "\n"))
+		}
+	}
+	arrives(443, false)
+	arrives(80, true)
+}
