@@ -345,7 +345,7 @@ var (
 	ecmp = regexp.MustCompile(`reg8=0x[0-9a-f]+,|set_field:0x[0-9a-f]+/0xffff00000000->xreg4,group:[0-9]+`)
 	// learned matches the flows of a row of MAC_Binding.
 	learned = regexp.MustCompile(`table=6[67],priority=100,.*reg0=0x[0-9a-f]+,reg1[45]=`)
-	zone    = regexp.MustCompile(`set_field:(0x[0-9a-f]+)->reg1[123]\b`)
+	zone    = regexp.MustCompile(`set_field:(0x[0-9a-f]+)(?:/0xffff)?->reg1[123]\b`)
 )
 
 // withoutZones replaces the numbers of zones other than those that a node had.

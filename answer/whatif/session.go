@@ -179,6 +179,22 @@ func (s *Session) assumed() []string {
 	return all
 }
 
+// complaints returns what the daemons log about what they compute. They compute everything once more, and what they
+// have installed then is the present moment.
+func (s *Session) complaints(ctx context.Context) ([]scratch.Complaint, error) {
+	found, err := s.scratch.Complaints(ctx)
+	if err != nil {
+		return found, err
+	}
+	next, err := s.read(ctx)
+	if err != nil {
+		return found, err
+	}
+	s.now.close()
+	s.now = next
+	return found, nil
+}
+
 // read waits for the daemons and reads what they have installed.
 func (s *Session) read(ctx context.Context) (moment moment, err error) {
 	if err := s.scratch.Wait(ctx); err != nil {

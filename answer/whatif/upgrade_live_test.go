@@ -1,14 +1,17 @@
 package whatif
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"ovs-offline/answer/flowdiff"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
@@ -51,9 +54,46 @@ func (l *live) upgrade(root string) {
 	for _, node := range l.nodes {
 		home := filepath.Join(l.dir, "nodes", node, "ovs")
 		l.run("ovn-appctl", "-t", l.control(node, "ovn/ovn-controller"), "exit", "--restart")
-		convert(filepath.Join(home, "db.sock"), "openvswitch/vswitch.ovsschema")
 		start("controller-"+node, "ovn-controller", home, "unix:"+filepath.Join(home, "db.sock"))
 	}
+}
+
+// rezoned returns the state of a live node with the conntrack zones that have the same names in the computed one: where
+// a release gives zones other names, it chooses their numbers again.
+func (l *live) rezoned(s *Session, node string, state flowdiff.State) flowdiff.State {
+	l.t.Helper()
+	read := func(path string) map[string]string {
+		content, _, err := file.Read(l.t.Context(), path, "Bridge")
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, row := range content.Rows("Bridge") {
+			for key, number := range row.Map("external_ids") {
+				if name, ok := strings.CutPrefix(key, "ct-zone-"); ok {
+					n, err := strconv.Atoi(number)
+					if err != nil {
+						l.t.Fatal(err)
+					}
+					found[name] = fmt.Sprintf("%#x", n)
+				}
+			}
+		}
+		return found
+	}
+	computed, numbers := read(s.scratch.Conf(node)), map[string]string{}
+	for name, number := range read(filepath.Join(l.dir, "nodes", node, "ovs", "conf.db")) {
+		numbers[number] = cmp.Or(computed[name], "no zone "+name)
+	}
+	renamed := flowdiff.State{Groups: state.Groups, Meters: state.Meters}
+	for _, flow := range state.Flows {
+		flow.Text = zone.ReplaceAllStringFunc(flow.Text, func(load string) string {
+			number := zone.FindStringSubmatch(load)[1]
+			return strings.Replace(load, number, cmp.Or(numbers[number], number), 1)
+		})
+		renamed.Flows = append(renamed.Flows, flow)
+	}
+	return renamed
 }
 
 // TestARealUpgradeDoesWhatWasRehearsed upgrades a live deployment after its upgrade was computed, and compares the
@@ -101,30 +141,30 @@ func upgradesAsRehearsed(t *testing.T, root string) {
 			t.Error(err)
 		}
 	})
-	zones := map[string]map[string]bool{}
-	for _, node := range l.nodes {
-		zones[node] = l.zones(node)
-	}
 	arrives := func(port uint16, want bool) {
 		t.Helper()
-		at, err := probe.Connect(t.Context(), "vm2", "192.168.10.5", port)
+		var at []string
 		if want {
-			at, err = probe.Connect(t.Context(), "vm2", "192.168.10.5", port, "vm1")
+			at = []string{"vm1"}
 		}
-		if err != nil || slices.Contains(at, "vm1") != want {
-			t.Errorf("port %d: the packet came out at %q, want it at vm1: %t (%v)", port, at, want, err)
+		arrived, err := probe.Send(t.Context(), "vm2", "tcp", "192.168.10.5", port, at...)
+		if err != nil || arrived != want {
+			t.Errorf("port %d: the packet arrived: %t, want %t (%v)", port, arrived, want, err)
 		}
 	}
 	arrives(443, true)
 	arrives(80, true)
 	l.upgrade(root)
 	l.nbctl("sync")
+	if _, err := s.complaints(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for _, node := range l.nodes {
 		state, renumbered := l.state(s, node)
-		found := differences(s.now.states[node], state, zones[node], renumbered)
+		found := differences(s.now.states[node], l.rezoned(s, node, state), map[string]bool{}, renumbered)
 		t.Logf("%s: %d flows rehearsed, %d installed", node, len(s.now.states[node].Flows), len(state.Flows))
 		if len(found) > 0 {
-			t.Errorf("%s: %d differences:\n%s", node, len(found), strings.Join(found[:min(20, len(found))], "\n"))
+			t.Errorf("%s: %d differences:\n%s", node, len(found), strings.Join(found[:min(2000, len(found))], "\n"))
 		}
 	}
 	arrives(443, false)

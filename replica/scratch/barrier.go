@@ -210,14 +210,19 @@ func timeoutError(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) err
 	return fmt.Errorf("%w: %s%s", ErrNotReady, d.Program, problem)
 }
 
+// portName is the name of an interface of a bridge, which the UUID stands for.
+type portName struct{ bridge, name string }
+
 // numberPorts gives a number to each port that ovn-controller has added, as ovs-vswitchd
-// would: the next above every number that the bridge has used.
+// would: the next above every number that the bridge has used. An interface that takes the place of one
+// with its name, as a tunnel whose options change, keeps its number: ovs-vswitchd knows interfaces by their names.
 func (p *nodeDaemons) numberPorts(ctx context.Context) (added int, err error) {
 	bridges, err := p.bridgeInterfaces(ctx)
 	if err != nil {
 		return 0, err
 	}
 	var changes []ovsdb.Change
+	now := map[portName]int{}
 	for bridge, interfaces := range bridges {
 		for _, row := range interfaces {
 			if number, _ := row.Int("ofport"); number < maxPort {
@@ -225,12 +230,19 @@ func (p *nodeDaemons) numberPorts(ctx context.Context) (added int, err error) {
 			}
 		}
 		for _, row := range interfaces {
-			if _, numbered := row.Int("ofport"); !numbered && !p.existing[row.UUID] {
-				p.last[bridge]++
-				changes = append(changes, ovsdb.Update("Interface", row.UUID, ovsdb.Columns{"ofport": p.last[bridge]}))
+			at := portName{bridge, row.String("name")}
+			number, numbered := row.Int("ofport")
+			if !numbered && !p.existing[row.UUID] {
+				if number = p.numbers[at]; number <= 0 {
+					p.last[bridge]++
+					number = p.last[bridge]
+				}
+				changes = append(changes, ovsdb.Update("Interface", row.UUID, ovsdb.Columns{"ofport": number}))
 			}
+			now[at] = number
 		}
 	}
+	p.numbers = now
 	return len(changes), p.db.Transact(ctx, changes...)
 }
 

@@ -20,12 +20,13 @@ type nodeDaemons struct {
 	conf  string // the copy of its OVS database for ovn-controller
 	rules string // the database of the ovs-vswitchd that takes the flows
 
-	db       *ovsdb.Client   // of conf
-	bridge   string          // the integration bridge
-	existing map[string]bool // the UUIDs of the recorded interfaces
-	last     map[string]int  // the highest number that a port has had, by the UUID of the bridge
-	seen     int             // the latest nb_cfg whose flows are installed
-	answered map[string]bool // whether a recorded BFD session was up, by the name of the other chassis
+	db       *ovsdb.Client    // of conf
+	bridge   string           // the integration bridge
+	existing map[string]bool  // the UUIDs of the recorded interfaces
+	last     map[string]int   // the highest number that a port has had, by the UUID of the bridge
+	numbers  map[portName]int // of the interfaces that the bridges had last
+	seen     int              // the latest nb_cfg whose flows are installed
+	answered map[string]bool  // whether a recorded BFD session was up, by the name of the other chassis
 	sessions []Session
 	remarks  []string
 }
