@@ -343,8 +343,8 @@ func differences(computed, live flowdiff.State, zones, renumbered map[string]boo
 var (
 	// ecmp matches the numbers of an ECMP route and of a member, in a match and in actions.
 	ecmp = regexp.MustCompile(`reg8=0x[0-9a-f]+,|set_field:0x[0-9a-f]+/0xffff00000000->xreg4,group:[0-9]+`)
-	// learned matches the flows of a row of MAC_Binding.
-	learned = regexp.MustCompile(`table=6[67],priority=100,.*reg0=0x[0-9a-f]+,reg1[45]=`)
+	// learned matches the flows of a row of MAC_Binding; those of table 79 note its use.
+	learned = regexp.MustCompile(`table=6[67],priority=100,.*reg0=0x[0-9a-f]+,reg1[45]=|table=79,priority=100,(?:ip|arp|ipv6|icmp6),reg14=.*actions=drop`)
 	zone    = regexp.MustCompile(`set_field:(0x[0-9a-f]+)(?:/0xffff)?->reg1[123]\b`)
 )
 

@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"ovs-offline/answer/flowdiff"
+	"ovs-offline/internal/command"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
@@ -38,14 +40,21 @@ func (l *live) upgrade(root string) {
 			}
 		})
 	}
-	convert := func(socket, schema string) {
+	serve := func(role, control, database, socket, schema, runDir string) {
 		l.t.Helper()
-		l.run("ovsdb-client", "convert", "unix:"+socket, filepath.Join(root, "usr/share", schema))
+		if err := os.MkdirAll(runDir, 0o700); err != nil {
+			l.t.Fatal(err)
+		}
+		l.run("ovs-appctl", "-t", control, "exit")
+		l.convert(database, filepath.Join(root, "usr/share", schema))
+		start(role, "ovsdb-server", runDir, database, "--remote=punix:"+socket)
 	}
 	central := filepath.Dir(l.central(""))
 	l.run("ovn-appctl", "-t", control(l.t, l.central("ovn-northd")), "exit")
-	convert(l.central("ovnnb_db.sock"), "ovn/ovn-nb.ovsschema")
-	convert(l.central("ovnsb_db.sock"), "ovn/ovn-sb.ovsschema")
+	for _, db := range []string{"nb", "sb"} {
+		name := "ovn" + db + "_db"
+		serve(db, l.central(name+".ctl"), l.central(name+".db"), l.central(name+".sock"), "ovn/ovn-"+db+".ovsschema", filepath.Join(central, "upgraded-"+db))
+	}
 	folder := filepath.Join(central, "upgraded")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		l.t.Fatal(err)
@@ -59,7 +68,7 @@ func (l *live) upgrade(root string) {
 		neighbours := vswitchd("tnl/arp/show")
 		l.run("ovn-appctl", "-t", l.control(node, "ovn/ovn-controller"), "exit", "--restart")
 		vswitchd("exit")
-		convert(filepath.Join(home, "db.sock"), "openvswitch/vswitch.ovsschema")
+		serve("db-"+node, l.control(node, "ovs/ovsdb-server"), filepath.Join(home, "conf.db"), filepath.Join(home, "db.sock"), "openvswitch/vswitch.ovsschema", home)
 		start("vswitchd-"+node, "ovs-vswitchd", home, "--enable-dummy=system", "unix:"+filepath.Join(home, "db.sock"))
 		address := strings.Trim(strings.TrimSpace(l.vsctl(node, "get", "Open_vSwitch", ".", "external_ids:ovn-encap-ip")), `"`) + "/24"
 		vswitchd("netdev-dummy/ip4addr", "br-eth0", address)
@@ -70,6 +79,20 @@ func (l *live) upgrade(root string) {
 			}
 		}
 		start("controller-"+node, "ovn-controller", home, "unix:"+filepath.Join(home, "db.sock"))
+	}
+}
+
+// convert converts a database to another schema, once the server that was told to exit has let go of it.
+func (l *live) convert(database, schema string) {
+	l.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		_, err := command.Run(l.t.Context(), command.Command{Argv: []string{"ovsdb-tool", "convert", database, schema}})
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "already locked") || time.Now().After(end) {
+			l.t.Fatal(err)
+		}
 	}
 }
 
