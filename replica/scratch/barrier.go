@@ -150,7 +150,7 @@ func (s *Scratch) announce(ctx context.Context) error {
 	} else if err := s.nb.Transact(ctx, ovsdb.Update("NB_Global", nb.UUID, ovsdb.Columns{"nb_cfg": s.config})); err != nil {
 		return err
 	}
-	return await(ctx, s.options.Central, northd(s.options.Dir), func() (ovsdb.Row, bool, error) {
+	return await(ctx, s.options.central(), northd(s.options.Dir), func() (ovsdb.Row, bool, error) {
 		row, err := singleRow(ctx, s.sb, "SB_Global")
 		seen, _ := row.Int("nb_cfg")
 		return row, seen >= s.config, err

@@ -27,7 +27,7 @@ func (s *Scratch) Complaints(ctx context.Context) ([]Complaint, error) {
 	}
 	var all []logging
 	if s.nb != nil {
-		all = append(all, logging{"", northd(s.options.Dir), s.options.Central})
+		all = append(all, logging{"", northd(s.options.Dir), s.options.central()})
 	}
 	for _, node := range s.options.Nodes {
 		all = append(all, logging{node.Name, s.nodes[node.Name].controller(), s.options.Runtime})

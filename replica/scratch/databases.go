@@ -44,7 +44,7 @@ func (s *Scratch) startNorthd(ctx context.Context, path string) (err error) {
 	if err := s.closeRemotes(ctx, s.nb, "NB_Global"); err != nil {
 		return err
 	}
-	return s.run(ctx, s.options.Central, northd(s.options.Dir))
+	return s.run(ctx, s.options.central(), northd(s.options.Dir))
 }
 
 // ReplaceNB puts a copy of another NB database in the place of the present one. Wait waits
@@ -53,7 +53,7 @@ func (s *Scratch) ReplaceNB(ctx context.Context, path string) error {
 	s.nb.Close()
 	dir := s.options.Dir
 	for _, daemon := range []runtime.Daemon{northd(dir), centralServer(dir, workdir.NB)} {
-		if err := s.options.Central.Stop(ctx, daemon); err != nil {
+		if err := s.options.central().Stop(ctx, daemon); err != nil {
 			return err
 		}
 	}
@@ -63,12 +63,12 @@ func (s *Scratch) ReplaceNB(ctx context.Context, path string) error {
 // serve starts the server of a copy of an OVN database, and connects to it.
 func (s *Scratch) serve(ctx context.Context, kind workdir.Kind, path string) (*ovsdb.Client, error) {
 	dir := s.options.Dir
-	remarks, err := replica.Copy(ctx, s.options.Central, kind, path, dir.WorkingCopy(kind), dir.Run())
+	remarks, err := replica.Copy(ctx, s.options.central(), kind, path, dir.WorkingCopy(kind), dir.Run())
 	s.remarks = append(s.remarks, remarks...)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.run(ctx, s.options.Central, centralServer(dir, kind)); err != nil {
+	if err := s.run(ctx, s.options.central(), centralServer(dir, kind)); err != nil {
 		return nil, err
 	}
 	return ovsdb.Connect(ctx, dir.Socket(kind), kind.Schema())
@@ -106,7 +106,7 @@ func (s *Scratch) addReader(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = daemon.Ask(ctx, s.options.Central, s.options.Dir.VarRun(workdir.SB), "ovsdb-server", "ovsdb-server/add-remote", "db:"+ovsdb.SB+",SB_Global,connections")
+	_, err = daemon.Ask(ctx, s.options.central(), s.options.Dir.VarRun(workdir.SB), "ovsdb-server", "ovsdb-server/add-remote", "db:"+ovsdb.SB+",SB_Global,connections")
 	return err
 }
 

@@ -72,9 +72,6 @@ var ErrNotIsolated = errors.New("the daemons would share this host's network")
 // killed left in the folder is ended first. After an error, nothing runs. Stop ends the
 // daemons.
 func Start(ctx context.Context, options Options) (_ *Scratch, err error) {
-	if options.Central == nil {
-		options.Central = options.Runtime
-	}
 	for _, rt := range options.runtimes() {
 		if isolated, why := rt.Isolated(ctx); !isolated {
 			return nil, fmt.Errorf("ovn-controller is not started: %w (%s)", ErrNotIsolated, why)
@@ -175,10 +172,18 @@ func (s *Scratch) Stop(ctx context.Context) error {
 
 // runtimes returns the runtimes in which daemons run.
 func (o *Options) runtimes() []runtime.Runtime {
-	if o.Central == o.Runtime {
+	if o.Central == nil {
 		return []runtime.Runtime{o.Runtime}
 	}
 	return []runtime.Runtime{o.Runtime, o.Central}
+}
+
+// central returns the runtime of the OVN databases and ovn-northd.
+func (o *Options) central() runtime.Runtime {
+	if o.Central == nil {
+		return o.Runtime
+	}
+	return o.Central
 }
 
 // End ends the daemons of a Scratch that was killed, in each of the runtimes, and removes
