@@ -1,8 +1,10 @@
 package whatif
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"ovs-offline/answer/reach"
 	"ovs-offline/internal/ovn"
@@ -77,6 +79,35 @@ func pairsOf(changes *reach.Changes) Pairs {
 		}
 	}
 	return pairs
+}
+
+// absent returns a sentence about the chassis that are not computed: ovn-northd uses a feature once all chassis have it.
+// Those of other zones do not count.
+func absent(ctx context.Context, d Deployment) ([]string, error) {
+	content, _, err := file.Read(ctx, d.SB, "Chassis")
+	if err != nil {
+		return nil, err
+	}
+	computed := map[string]bool{}
+	for _, node := range d.Nodes {
+		switched, _, err := file.Read(ctx, node.Dir.SwitchDatabase(), "Open_vSwitch")
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range switched.Rows("Open_vSwitch") {
+			computed[ovn.Settings(row.Map("external_ids")).Chassis()] = true
+		}
+	}
+	var names []string
+	for _, row := range content.Rows("Chassis") {
+		if !computed[row.String("name")] && row.Map("other_config")["is-remote"] != "true" {
+			names = append(names, cmp.Or(row.String("hostname"), row.String("name")))
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return []string{"these chassis are not computed, and keep the features of their release, so that ovn-northd leaves out what needs newer ones: " + strings.Join(names, ", ")}, nil
 }
 
 // waiting returns the nodes whose ovn-controllers do nothing while ovn-northd is of another release.

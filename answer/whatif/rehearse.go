@@ -91,11 +91,15 @@ func (s *stage) rehearse(ctx context.Context) (*Rehearsal, error) {
 	if err != nil {
 		return nil, err
 	}
+	missing, err := absent(ctx, s.Deployment)
+	if err != nil {
+		return nil, err
+	}
 	before, err := s.compute(ctx, phaseOf{"old", "the recorded release", s.old, s.old})
 	if err != nil {
 		return nil, err
 	}
-	result := &Rehearsal{From: s.old.versions, To: s.new.versions, Doubts: doubts, Remarks: s.Deployment.Remarks}
+	result := &Rehearsal{From: s.old.versions, To: s.new.versions, Doubts: doubts, Remarks: append(missing, s.Deployment.Remarks...)}
 	if s.Mixed {
 		if result.Mixed, err = s.mixed(ctx, before); err != nil {
 			return nil, err
