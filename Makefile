@@ -103,7 +103,8 @@ test-kubeovn: build test-deps kubernetes
 # Nodes of the lab that other releases of Open vSwitch and OVN ran, replayed by their own
 # version and by others, and the sets of the lab on each release: their traces, their drift,
 # and the comparison of two releases. debootstrap makes the releases' root file systems the
-# first time, in some two minutes; without root or the archive, the tests skip.
+# first time, in some two minutes; without root or the archive, the tests skip. CI does not run the rehearsals
+# of upgrades: make test-versions VERSIONED=./answer/whatif does.
 VERSIONED = ./test/oracle/fidelity ./answer/trace ./internal/ovn/rules ./answer/trace/follow ./answer/drift ./replica/scratch ./answer/compare ./answer/check
 test-versions: test-deps
 	scripts/roots build/roots
