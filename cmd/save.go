@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/anonymise"
 	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/outfile"
@@ -24,6 +25,7 @@ type saveOptions struct {
 	force     bool
 	withImage bool
 	withPage  bool
+	anonymise bool
 	questions string // the file of --trace
 }
 
@@ -38,8 +40,11 @@ func newSave(shared *options) *cobra.Command {
 			"With --with-image, it also contains the programs of Open vSwitch and OVN that the running\n" +
 			"replica uses, so that a replica elsewhere is run by the same ones.\n\n" +
 			"With --with-page, it also contains the page of the case that report -o html writes, as\n" +
-			bundle.PageName + ": a person without ovs-offline unpacks it with tar --zstd -xf FILE " + bundle.PageName + ".",
-		Example: "  ovs-offline save compute1.ovs-offline\n  ovs-offline -w nodes save nodes.ovs-offline\n  ovs-offline save - | ssh host ovs-offline load -",
+			bundle.PageName + ": a person without ovs-offline unpacks it with tar --zstd -xf FILE " + bundle.PageName + ".\n\n" +
+			"With --anonymise, names, addresses, MAC addresses and UUIDs are replaced, everywhere in the same way,\n" +
+			"so that the data gives the same answers. FILE" + anonymise.MapSuffix + " has what was replaced: keep it. What can't be\n" +
+			"replaced is left out, and listed.",
+		Example: "  ovs-offline save compute1.ovs-offline\n  ovs-offline -w nodes save nodes.ovs-offline\n  ovs-offline save - | ssh host ovs-offline load -\n  ovs-offline -w nodes save --anonymise case.ovs-offline",
 		RunE:    o.withNodes(o.run),
 	}
 	o.nodeFlag(command)
@@ -47,6 +52,8 @@ func newSave(shared *options) *cobra.Command {
 	command.Flags().BoolVar(&o.withImage, "with-image", false, "also save the image, or the tools of this host, that the replica runs with")
 	command.Flags().BoolVar(&o.withPage, "with-page", false, "also save the page of the case, as report -o html writes it")
 	command.Flags().StringVar(&o.questions, "trace", "", "with --with-page: also ask the questions in this `FILE`, as trace --file does; - is standard input")
+	command.Flags().BoolVar(&o.anonymise, "anonymise", false, "replace names, addresses, MAC addresses and UUIDs, and write FILE"+anonymise.MapSuffix+" with the originals")
+	command.MarkFlagsMutuallyExclusive("anonymise", "with-page")
 	o.runtimeFlag(command)
 	return command
 }
@@ -71,12 +78,35 @@ func (o *saveOptions) run(ctx context.Context, selected *set.Set, args []string)
 			return err
 		}
 	}
-	return worst(o.write(args[0], o.withImage, func(w io.Writer) ([]string, error) {
-		if selected.Alone() {
-			return bundle.Save(ctx, nodes[0].Dir, version, extras, w)
+	save := func(nodes []bundle.Workdir) error {
+		return o.write(args[0], o.withImage, func(w io.Writer) ([]string, error) {
+			if selected.Alone() {
+				return bundle.Save(ctx, nodes[0].Dir, version, extras, w)
+			}
+			return bundle.SaveSet(ctx, nodes, version, extras, w)
+		})
+	}
+	if o.anonymise {
+		return o.saveAnonymised(ctx, args[0], nodes, save)
+	}
+	return worst(save(nodes), incomplete)
+}
+
+// saveAnonymised saves copies of the nodes with other names, and the map of these.
+func (o *saveOptions) saveAnonymised(ctx context.Context, name string, nodes []bundle.Workdir, save func(nodes []bundle.Workdir) error) error {
+	if name == "-" {
+		return fault.Usagef("--anonymise needs a FILE, beside which the map of the names is written")
+	}
+	progress := o.progress()
+	defer progress.end()
+	return anonymise.With(ctx, nodes, func(text string) { progress.print("%s", text) }, func(made *anonymise.Result) error {
+		progress.end()
+		if _, err := outfile.Write(name+anonymise.MapSuffix, o.force, made.WriteMap); err != nil {
+			return adviseForce(err)
 		}
-		return bundle.SaveSet(ctx, nodes, version, extras, w)
-	}), incomplete)
+		o.page().WarnEach("", made.Remarks)
+		return save(made.Nodes)
+	})
 }
 
 // casePage returns the page of the case, nil without --with-page, and an error for what it lacks because something

@@ -2,6 +2,7 @@ package openflow
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,13 +28,15 @@ func (a assignment) then(b assignment) assignment {
 	return a
 }
 
-// Actions returns a list of actions in its canonical form.
+// Actions returns a list of actions in its canonical form. Where it outputs a packet to several ports one after the
+// other, these are in the order of their texts: the copies are the same.
 func (c *Canonical) Actions(text string) string {
 	list := &actionList{Canonical: c}
 	for action := range Split(text) {
 		list.add(strings.TrimSpace(action))
 	}
 	list.flush()
+	list.writeOutputs()
 	return cmp.Or(list.done.String(), "drop")
 }
 
@@ -43,14 +46,32 @@ const tagged = 0x1000
 // actionList is a list of actions in the making.
 type actionList struct {
 	*Canonical
-	done strings.Builder
-	last *assignment // not in done yet: the next action may assign to the same field
+	done    strings.Builder
+	outputs []string    // not in done yet: the next action may be another output
+	last    *assignment // not in done yet: the next action may assign to the same field
 }
 
 func (l *actionList) write(text string) {
-	if text == "" {
-		return
+	switch {
+	case text == "":
+	case strings.HasPrefix(text, "output:"):
+		l.outputs = append(l.outputs, text)
+	default:
+		l.writeOutputs()
+		l.append(text)
 	}
+}
+
+// writeOutputs writes the outputs that follow each other.
+func (l *actionList) writeOutputs() {
+	slices.Sort(l.outputs)
+	for _, output := range l.outputs {
+		l.append(output)
+	}
+	l.outputs = nil
+}
+
+func (l *actionList) append(text string) {
 	if l.done.Len() > 0 {
 		l.done.WriteByte(',')
 	}

@@ -1,0 +1,127 @@
+package anonymise
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Addresses keep their prefixes: two addresses of one network are replaced by two of one network, however long its
+// prefix is. What has a meaning by itself stays: loopback, link-local and multicast addresses, and the unspecified one.
+
+// special4 and special6 are the prefixes of addresses with a meaning by themselves (RFC 6890, RFC 4291).
+var (
+	special4 = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("224.0.0.0/3")}
+	special6 = []netip.Prefix{netip.MustParsePrefix("::/8"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8")}
+)
+
+// isSpecial reports whether an address has a meaning by itself.
+func isSpecial(a netip.Addr) bool {
+	return slices.ContainsFunc(slices.Concat(special4, special6), func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// leadsTo reports whether one of the prefixes begins with the first n bits of an address: a change of the bit after
+// them could make a special address of another one, or the reverse.
+func leadsTo(prefixes []netip.Prefix, beginning netip.Addr, n int) bool {
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool {
+		return n < p.Bits() && netip.PrefixFrom(beginning, n).Contains(p.Addr())
+	})
+}
+
+// hostBits is the number of bits at the end of an IPv4 address that stay, so that broadcast addresses and ranges of
+// addresses stay what they are; more in a larger network of an interface.
+const hostBits = 8
+
+// address4 replaces the first n bits of an IPv4 address.
+func (r *renamer) address4(a netip.Addr, n int) netip.Addr {
+	if isSpecial(a) {
+		return a
+	}
+	end := min(n, 32-hostBits)
+	for _, network := range r.found.networks() {
+		if network.Contains(a) {
+			end = min(end, network.Bits())
+		}
+	}
+	number := a.As4()
+	replaced := r.key.bits(ofIPv4, number[:], 0, end, func(beginning []byte, n int) bool {
+		return leadsTo(special4, netip.AddrFrom4([4]byte(beginning)), n)
+	})
+	return netip.AddrFrom4([4]byte(replaced))
+}
+
+// prefixBits is the number of bits at the beginning of an IPv6 address that are replaced. The next ones number the
+// subnets of a site; flows compare each 32 bits of an address with a register of its own.
+const prefixBits = 32
+
+// address6 replaces the first n bits of an IPv6 address. An interface identifier that was made from a MAC address
+// (RFC 4291, appendix A) becomes that of the replaced one, and so does a solicited-node address.
+func (r *renamer) address6(a netip.Addr, n int) netip.Addr {
+	number := a.As16()
+	if solicited := netip.MustParsePrefix("ff02::1:ff00:0/104"); solicited.Contains(a) && n == 128 {
+		copy(number[13:], r.key.device(number[13:]))
+		return netip.AddrFrom16(number)
+	}
+	linkLocal := special6[1].Contains(a)
+	if isSpecial(a) && !linkLocal {
+		return a
+	}
+	if !linkLocal {
+		number = [16]byte(r.key.bits(ofIPv6, number[:], 0, min(n, prefixBits), func(beginning []byte, n int) bool {
+			return leadsTo(special6, netip.AddrFrom16([16]byte(beginning)), n)
+		}))
+	}
+	if n >= 88 && (number[8] != 0 || number[9] != 0 || number[10] != 0) {
+		vendor := r.key.vendor([]byte{number[8] ^ localBit, number[9], number[10]})
+		copy(number[8:], []byte{vendor[0] ^ localBit, vendor[1], vendor[2]})
+	}
+	if n == 128 {
+		copy(number[13:], r.key.device(number[13:]))
+	}
+	return netip.AddrFrom16(number)
+}
+
+// address replaces the first n bits of an address.
+func (r *renamer) address(a netip.Addr, n int) netip.Addr {
+	if a.Is4() {
+		return r.address4(a, n)
+	}
+	return r.address6(a, n)
+}
+
+// MAC addresses have a vendor's part and a device's part, which are replaced one by one: IPv6 addresses hold both, or
+// the second.
+
+// localBit is the bit of a MAC address that says that it is administered locally, and groupBit that of multicast.
+const (
+	localBit = 0x02
+	groupBit = 0x01
+)
+
+// vendor replaces the first three bytes of a MAC address, but for the two bits with a meaning.
+func (k key) vendor(b []byte) []byte {
+	flags := b[0] & (localBit | groupBit)
+	plain := []byte{b[0] &^ (localBit | groupBit), b[1], b[2]}
+	replaced := k.bits(ofVendor, plain, 0, 24, func(_ []byte, n int) bool { return n == 6 || n == 7 })
+	replaced[0] |= flags
+	return replaced
+}
+
+// device replaces the last three bytes of a MAC address. Low numbers stay: they are those of a person who counted, or
+// of an IPv6 address that ends in one.
+func (k key) device(b []byte) []byte {
+	if b[0] == 0 {
+		return slices.Clone(b)
+	}
+	return k.bits(ofDevice, b, 0, 24, func(beginning []byte, n int) bool { return n < 8 && beginning[0] == 0 })
+}
+
+// mac replaces a MAC address. That of an IPv6 solicited-node address (RFC 2464) becomes that of the replaced one.
+func (k key) mac(m [6]byte) [6]byte {
+	switch {
+	case m[0] == 0x33 && m[1] == 0x33 && m[2] == 0xff:
+		return [6]byte(append(slices.Clone(m[:3]), k.device(m[3:])...))
+	case m[0]&groupBit != 0, m == [6]byte{}:
+		return m
+	}
+	return [6]byte(append(k.vendor(m[:3]), k.device(m[3:])...))
+}
