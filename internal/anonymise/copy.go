@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,8 +34,8 @@ type Result struct {
 
 // Map has what was replaced, with what by.
 type Map struct {
-	Names     map[string]string `json:"names"` // words of names
-	Addresses map[string]string `json:"addresses"`
+	Names     map[string]string `json:"names"`     // words of names
+	Addresses map[string]string `json:"addresses"` // and prefixes
 	MACs      map[string]string `json:"macs"`
 	UUIDs     map[string]string `json:"uuids"`
 }
@@ -356,6 +357,11 @@ func (c *copier) mapping() Map {
 	for a := range c.found.addresses {
 		if to := c.replaced(a, a.BitLen()); to != a {
 			m.Addresses[a.String()] = to.String()
+		}
+	}
+	for p := range c.found.prefixes {
+		if to := c.replaced(p.Addr(), p.Bits()); to != p.Addr() {
+			m.Addresses[p.String()] = netip.PrefixFrom(to, p.Bits()).String()
 		}
 	}
 	for mac := range c.found.macs {

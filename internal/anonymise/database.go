@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// jsonStrings returns a JSON text with each string as change returns it. key is the last key of an object before the
-// string, and the string itself if that is a key.
-func jsonStrings(text []byte, change func(value, key string) string) ([]byte, error) {
+// jsonStrings returns a JSON text with each string as change returns it. before is the string before that one: the key
+// of a column or of a map.
+func jsonStrings(text []byte, change func(value, before string) string) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(len(text))
-	key := ""
+	before := ""
 	for i := 0; i < len(text); {
 		if text[i] != '"' {
 			b.WriteByte(text[i])
@@ -26,12 +25,10 @@ func jsonStrings(text []byte, change func(value, key string) string) ([]byte, er
 			return nil, fmt.Errorf("a string at offset %d: %w", i, err)
 		}
 		i += n
-		if rest := bytes.TrimLeft(text[i:], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
-			key = value
-		}
-		if err := writeString(&b, change(value, key)); err != nil {
+		if err := writeString(&b, change(value, before)); err != nil {
 			return nil, err
 		}
+		before = value
 	}
 	return b.Bytes(), nil
 }
@@ -73,8 +70,8 @@ func (r *renamer) database(text []byte) ([]byte, error) {
 
 // keptNames adds the names in a transaction that stay, because each of their words does.
 func (r *renamer) keptNames(text []byte) error {
-	_, err := jsonStrings(text, func(value, key string) string {
-		isName := key != value && slices.Contains([]string{"name", "hostname"}, key)
+	_, err := jsonStrings(text, func(value, before string) string {
+		isName := strings.HasSuffix(before, "name") || before == "iface-id" || before == "logical_port"
 		if isName && strings.ContainsFunc(value, isLetter) && r.name(value) == value {
 			r.kept[value] = true
 		}
