@@ -197,17 +197,15 @@ func sortedTranslation(lines []string, by map[string]string) []string {
 	return all
 }
 
-// sameLines reports the lines that one of two lists lacks.
+// sameLines reports the first lines that one of two lists lacks.
 func sameLines(t *testing.T, got, want []string) {
 	t.Helper()
-	for _, line := range got {
-		if !slices.Contains(want, line) {
-			t.Errorf("only in the copies: %s", line)
+	report := func(where string, lines, others []string) {
+		only := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return slices.Contains(others, line) })
+		if len(only) > 0 {
+			t.Errorf("only in the %s: %d lines, first %.1500q", where, len(only), only[:min(2, len(only))])
 		}
 	}
-	for _, line := range want {
-		if !slices.Contains(got, line) {
-			t.Errorf("only in the originals: %s", line)
-		}
-	}
+	report("copies", got, want)
+	report("originals", want, got)
 }

@@ -61,7 +61,9 @@ type Node struct {
 	// a replica.
 	Report   *report.Report `json:"report,omitempty"`
 	Fidelity string         `json:"fidelity"`
-	Restored string         `json:"restored,omitempty"` // "100 %"
+	// ItemsLeftOut is the number of entries of the report that the page does not have.
+	ItemsLeftOut int    `json:"items_left_out,omitempty"`
+	Restored     string `json:"restored,omitempty"` // "100 %"
 	// Drift compares the flows with what OVN computes; nil where it was not compared.
 	Drift   *drift.Report `json:"drift,omitempty"`
 	Drifted string        `json:"drifted,omitempty"` // its sentence
@@ -99,8 +101,9 @@ type Stage struct {
 
 // DatapathFlow is a flow of the datapath in names.
 type DatapathFlow struct {
-	// Recirc is the recirculation that the flow resumes, 0 for none, and Next are those that it
-	// sends packets to: the flows are a tree by them.
+	// Recirc is the number of the recirculation after which packets meet this flow, 0 for packets that come from a port.
+	// Next has the numbers of the recirculations that the flow sends packets to. The page draws the flows as a tree by
+	// these numbers.
 	Recirc  uint32   `json:"recirc"`
 	Next    []uint32 `json:"next,omitempty"`
 	Packets uint64   `json:"packets"`

@@ -12,22 +12,23 @@ import (
 	"ovs-offline/internal/webpage"
 )
 
-// Bounds of what is read of the flows of a node, before the size of the page decides.
+// Bounds of what is read of the flows of a node. Flows with more packets come first, and the size of the page can leave
+// out more.
 const (
-	maxOfStage  = 3000 // those that matched the most packets
+	maxOfStage  = 3000
 	maxDatapath = 5000
 )
 
 // The size of a page in bytes: what the flows of all nodes may take.
 const (
-	usualSize   = 3500 << 10 // of up to usualNodes
-	furtherSize = 100 << 10  // of each further node
+	usualNodes  = 10
+	usualSize   = 3500 << 10 // for usualNodes or fewer
+	furtherSize = 100 << 10  // for each further node
 	largestSize = 16 << 20
 )
 
 // sizeOf returns how many bytes the flows of one of some nodes may take.
 func sizeOf(nodes int) int {
-	const usualNodes = 10
 	return min(usualSize+furtherSize*max(0, nodes-usualNodes), largestSize) / max(1, nodes)
 }
 
@@ -48,6 +49,7 @@ func (m *maker) flows(ctx context.Context) error {
 			failed = append(failed, fmt.Errorf("%s: %w", m.Nodes[index].Name, err))
 		}
 	}
+	m.Rules = m.rules.list
 	return errors.Join(failed...)
 }
 
@@ -84,10 +86,10 @@ func (m *maker) flowsOf(ctx context.Context, index int, source flows.Source) err
 // lackingFlows names the flows of a node that are not in the page.
 func (m *maker) lackingFlows(node *Node) {
 	if lacks := node.Flows - node.Shown; lacks > 0 {
-		m.Absent = append(m.Absent, Absent{Part: "Flows of " + node.Name, Why: fmt.Sprintf("%d of %d flows are not in the page, of each stage those that matched the fewest packets", lacks, node.Flows), Next: m.options.Command("flows")})
+		m.Absent = append(m.Absent, Absent{Part: "Flows of " + node.Name, Why: fmt.Sprintf("%d of %d flows are not in the page: in each stage, the flows that matched the fewest packets are left out", lacks, node.Flows), Next: m.options.Command("flows")})
 	}
 	if lacks := node.Datapath - node.DatapathShown; lacks > 0 {
-		m.Absent = append(m.Absent, Absent{Part: "Datapath flows of " + node.Name, Why: fmt.Sprintf("%d of %d flows are not in the page, those with the fewest packets", lacks, node.Datapath), Next: m.options.Command("flows --datapath")})
+		m.Absent = append(m.Absent, Absent{Part: "Datapath flows of " + node.Name, Why: fmt.Sprintf("%d of %d flows are not in the page: the flows that matched the fewest packets are left out", lacks, node.Datapath), Next: m.options.Command("flows --datapath")})
 	}
 }
 
@@ -127,8 +129,8 @@ func (r *reading) leastDatapath(keep int) {
 	r.content.Datapath = r.content.Datapath[:min(keep, len(r.content.Datapath))]
 }
 
-// fit returns the flows as data of at most size bytes, "" if there are none. It leaves out those that matched
-// the fewest packets until they fit.
+// fit returns the flows as data for the page, "" if there are none. While the data has more than size bytes, fit leaves
+// out the flows that matched the fewest packets.
 func (r *reading) fit(size int) (string, error) {
 	r.leastDatapath(maxDatapath)
 	for {

@@ -24,6 +24,7 @@ import (
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/set"
 )
 
@@ -87,7 +88,7 @@ func Make(ctx context.Context, selected *set.Set, options Options) (*Page, error
 		{"Endpoints and rules", "flows", m.names},
 		{"Drift", "drift", m.drift},
 		{"Timeline", "timeline", m.timeline},
-		{"Who reaches whom, and traces", "start", m.ask},
+		{partMatrix, "start", m.ask},
 	} {
 		if err := part.do(ctx); err != nil && ctx.Err() == nil {
 			m.absent(part.name, err, part.command)
@@ -104,7 +105,7 @@ func Make(ctx context.Context, selected *set.Set, options Options) (*Page, error
 // absent notes that a part is missing because of an error.
 func (m *maker) absent(part string, err error, command string) {
 	m.failed = true
-	m.Absent = append(m.Absent, Absent{Part: part, Why: err.Error(), Next: m.options.Command(command)})
+	m.Absent = append(m.Absent, Absent{Part: part, Why: reasonOf(err), Next: m.options.Command(command)})
 }
 
 // nodes describes what was collected of each node, and how faithful its replica is.
@@ -114,6 +115,9 @@ func (m *maker) nodes(ctx context.Context) error {
 		if outcome.Err != nil {
 			outcome.Value = &Node{Name: outcome.Node.Name, Fidelity: "its working directory can't be read: " + outcome.Err.Error()}
 			m.failed = true
+		}
+		if n := outcome.Value; n.ItemsLeftOut > 0 {
+			m.Absent = append(m.Absent, Absent{Part: "Fidelity of " + n.Name, Why: fmt.Sprintf("%d entries that the replica lacks, or has otherwise, are not in the page", n.ItemsLeftOut), Next: m.options.Command("report")})
 		}
 		m.Nodes = append(m.Nodes, outcome.Value)
 	}
@@ -146,6 +150,10 @@ func describe(n *set.Node, wd *workdir.Dir) (*Node, error) {
 		return nil, err
 	}
 	node.Report, node.Fidelity, node.Restored = found, found.Sentence(), found.RestoredShare()
+	for _, list := range []*[]report.Item{&found.Rejected, &found.Rewritten, &found.Placeholders} {
+		node.ItemsLeftOut += max(0, len(*list)-maxDifferences)
+		*list = (*list)[:min(maxDifferences, len(*list))]
+	}
 	if recorded := found.Recorded; recorded != (versions.Pair{}) {
 		node.OVS, node.OVN = cmp.Or(recorded.OVS, node.OVS), cmp.Or(recorded.OVN, node.OVN)
 	}
@@ -180,12 +188,12 @@ func (m *maker) logical(ctx context.Context) error {
 	return withoutData(err)
 }
 
-// withoutData returns nil for an error that only says that nothing was collected.
+// withoutData returns the parts of an error that say something else than that nothing was collected; nil without any.
 func withoutData(err error) error {
-	if errors.Is(err, graph.ErrNoDatabase) {
+	if err == nil {
 		return nil
 	}
-	return err
+	return errors.Join(slices.DeleteFunc(slices.Clone(joinedIn(err)), func(one error) bool { return errors.Is(one, graph.ErrNoDatabase) })...)
 }
 
 // maxEndpoints bounds the endpoints of a page.
@@ -216,8 +224,7 @@ func (m *maker) names(ctx context.Context) error {
 		}
 		m.Endpoints = append(m.Endpoints, shown)
 	}
-	m.Rules, err = m.rules.read(deployments)
-	return err
+	return m.rules.read(deployments)
 }
 
 // maxEntries bounds the timeline.
@@ -234,19 +241,14 @@ func (m *maker) timeline(ctx context.Context) error {
 		return err
 	}
 	defer opened.Close()
-	all := 0
-	result, err := opened.Read(ctx, 0, func(entry *timeline.Entry) error {
-		all++
+	result, err := opened.Read(ctx, maxEntries+1, func(entry *timeline.Entry) error {
 		m.Timeline = append(m.Timeline, entry)
-		if len(m.Timeline) >= 2*maxEntries {
-			m.Timeline = slices.Clone(m.Timeline[len(m.Timeline)-maxEntries:])
-		}
 		return nil
 	})
-	m.Timeline = m.Timeline[max(0, len(m.Timeline)-maxEntries):]
-	if all > len(m.Timeline) {
+	if len(m.Timeline) > maxEntries {
+		m.Timeline = m.Timeline[1:]
 		first := m.Timeline[0].Time
-		m.Absent = append(m.Absent, Absent{Part: "Timeline", Why: fmt.Sprintf("%d entries before %s are not in the page", all-len(m.Timeline), show.Time(first)), Next: m.options.Command("timeline --until " + first.UTC().Format(time.RFC3339))})
+		m.Absent = append(m.Absent, Absent{Part: "Timeline", Why: fmt.Sprintf("the entries before %s are not in the page", show.Time(first)), Next: m.options.Command("timeline --until " + first.UTC().Format(time.RFC3339))})
 	}
 	m.Remarks = append(m.Remarks, result.Remarks...)
 	m.failed = m.failed || result.Lost

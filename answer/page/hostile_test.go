@@ -113,7 +113,8 @@ func (r *renaming) value(column string, value any) any {
 	return value
 }
 
-// elementsOfNames returns the elements that the page does not make itself, and those that would run something.
+// elementsOfNames finds elements of kinds that the page never makes, and elements with an attribute that runs a script
+// or leads out of the page.
 const elementsOfNames = `[...document.querySelectorAll("body *")].filter((one) => one.matches("iframe, img, object, embed, base, link, textarea, plaintext, template, body style, body meta") || [...one.attributes].some((attribute) => /^on|^autofocus$/.test(attribute.name) || /^(href|src|action)$/.test(attribute.name) && !attribute.value.startsWith("#"))).map((one) => one.outerHTML)`
 
 // TestHostileNames gives the ports, switches, routers, policies and services of a case 40 hostile names, and its folders

@@ -27,6 +27,7 @@ func (m *maker) drift(ctx context.Context) error {
 	for i, outcome := range outcomes {
 		if outcome.Err == nil {
 			m.Nodes[i].Drift, m.Nodes[i].Drifted = bounded(outcome.Value), outcome.Value.Summary()
+			m.failed = m.failed || outcome.Value.Verdict == drift.Undetermined || len(outcome.Value.Doubts) > 0
 		}
 	}
 	return errors.Join(set.Failures(m.set, outcomes)...)
@@ -48,11 +49,15 @@ func bounded(r *drift.Report) *drift.Report {
 // ask asks the running replicas: who reaches whom, and the questions of the user.
 func (m *maker) ask(ctx context.Context) error {
 	session, err := trace.OpenSet(ctx, m.set, trace.Options{})
-	if err != nil {
+	if err != nil && !slices.ContainsFunc(joinedIn(err), func(one error) bool { return !isUnavailable(one) }) {
 		m.notRunning(err)
 		return nil
 	}
+	if err != nil {
+		return err
+	}
 	defer session.Close()
+	m.failed = m.failed || len(session.Doubts()) > 0
 	m.Remarks = append(m.Remarks, session.Doubts()...)
 	m.Remarks = append(m.Remarks, session.Remarks()...)
 	if err := m.traces(ctx, session); err != nil {
@@ -87,15 +92,25 @@ func (m *maker) someNotRunning(session *trace.Session) {
 // partMatrix is the heading of the matrix.
 const partMatrix = "Who reaches whom"
 
+// isUnavailable reports whether an error says that a replica can't be asked.
+func isUnavailable(err error) bool {
+	_, down := errors.AsType[*host.UnavailableError](err)
+	return down
+}
+
+// joinedIn returns the errors that an error joins, or that error.
+func joinedIn(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
 // reasonOf returns the causes of an error, each once, with the nodes whose replicas can't be asked for it.
 func reasonOf(err error) string {
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
-	}
 	var causes []string
 	nodes := map[string][]string{}
-	for _, one := range all {
+	for _, one := range joinedIn(err) {
 		cause, node := one.Error(), ""
 		if down, ok := errors.AsType[*host.UnavailableError](one); ok {
 			cause, node = down.Cause.Error(), down.Node

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"slices"
 	"strings"
 
 	"ovs-offline/answer/flows"
@@ -42,15 +41,15 @@ func (x *ruleIndex) add(node int, f *flows.Flow) int {
 const maxValue = 2000
 
 // read reads the rows of the rules.
-func (x *ruleIndex) read(deployments []*ovn.Deployment) ([]*Rule, error) {
+func (x *ruleIndex) read(deployments []*ovn.Deployment) error {
 	for _, rule := range x.list {
 		for _, d := range deployments {
 			if err := rule.read(d.NB, d.SB); err != nil {
-				return x.list, err
+				return err
 			}
 		}
 	}
-	return slices.Clone(x.list), nil
+	return nil
 }
 
 // read reads the columns of a rule from the database that has its row.

@@ -28,7 +28,7 @@ function table(headings, rows, attributes) {
     element("tbody", {}, rows.map((cells) => element("tr", {}, cells.map((cell) => element("td", {}, cell))))));
 }
 
-// facts returns a list of names and values; pairs without a value are left out.
+// headRow returns the head of a table.
 function headRow(headings) {
   return element("thead", {}, element("tr", {}, headings.map((text) => element("th", {}, text))));
 }
@@ -40,6 +40,7 @@ function cell(...content) {
   return made;
 }
 
+// facts returns a list of names and values; pairs without a value are left out.
 function facts(pairs) {
   return element("dl", {}, pairs.filter(([, value]) => value !== null && value !== undefined && value !== "" && value.length !== 0)
     .map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));

@@ -18,9 +18,9 @@ async function nodeView([name, section = "", ...rest], query) {
     await show(node, query), section === "" ? findingsAbout((finding) => (finding.nodes || []).includes(name) || theCase.nodes.length === 1) : null];
 }
 
-// placesOf gives the places that the boxes and ports of bridges lead to.
+// placesOfBridges has the addresses that the boxes and ports of bridges lead to.
 const placesOfBridges = {
-  box: (box) => (box.kind === "bridge" ? withQuery(route("nodes", nodeOf(box), "flows"), {}) : targets.words.get(box.name)),
+  box: (box) => (box.kind === "bridge" ? route("nodes", nodeOf(box), "flows") : targets.words.get(box.name)),
   port: (box, port) => (box.kind === "bridge" ? route("nodes", nodeOf(box), "ports", port.name) : null),
 };
 
