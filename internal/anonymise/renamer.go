@@ -223,6 +223,9 @@ func (r *renamer) number(before, text []byte) []byte {
 	if to == digits {
 		return text
 	}
+	if digits[0] != '0' { // Open vSwitch prints no leading zeros
+		to = strings.TrimLeft(to, "0")
+	}
 	to = "0x" + to
 	if masked {
 		to += "/" + mask
