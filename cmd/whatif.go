@@ -110,16 +110,22 @@ func (o *whatIfOptions) readTrace() error {
 	if o.trace == "" {
 		return nil
 	}
-	words := strings.Fields(o.trace)
+	question, err := readBetween(o.trace)
+	o.question.Trace = question
+	return err
+}
+
+// readBetween reads the packet of --trace: FROM TO [PROTOCOL].
+func readBetween(text string) (*trace.Between, error) {
+	words := strings.Fields(text)
 	if len(words) < 2 || len(words) > 3 || len(words) == 3 && !slices.Contains(names.Protocols(), words[2]) {
-		return fmt.Errorf("--trace takes FROM TO and perhaps one of %s, not %q", strings.Join(names.Protocols(), ", "), o.trace)
+		return nil, fmt.Errorf("--trace takes FROM TO and perhaps one of %s, not %q", strings.Join(names.Protocols(), ", "), text)
 	}
 	question := &trace.Between{From: words[0], To: words[1]}
 	if len(words) == 3 {
 		question.Protocol = words[2]
 	}
-	o.question.Trace = question
-	return nil
+	return question, nil
 }
 
 // readFile reads --file.

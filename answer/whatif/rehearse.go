@@ -11,7 +11,6 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
@@ -33,29 +32,24 @@ type Upgrade struct {
 // Rehearse computes an upgrade on copies: what the programs of the other release refuse, which rows of the NB
 // database have an effect in one of the releases only, and which packets fare otherwise. All daemons end before it
 // returns.
-func Rehearse(ctx context.Context, upgrade Upgrade) (_ *Rehearsal, err error) {
+func Rehearse(ctx context.Context, upgrade Upgrade) (*Rehearsal, error) {
 	recorded, err := upgrade.Deployment.release(ctx)
 	if err != nil {
 		return nil, err
 	}
-	first := upgrade.Deployment.Nodes[0].Dir
-	dir, err := scratch.Lock(first)
-	if err != nil {
-		return nil, err
-	}
-	defer scratch.Release(dir)
-	runtimes := func(dir *workdir.Dir) []runtime.Runtime { return choose.For(dir, upgrade.Version).All(ctx) }
-	if err := scratch.Clean(ctx, dir, runtimes); err != nil {
-		return nil, err
-	}
-	stage := &stage{Upgrade: upgrade, dir: dir}
-	defer func() {
-		err = errors.Join(err, stage.close(context.WithoutCancel(ctx)), os.RemoveAll(scratch.Replicas(dir)))
-	}()
-	if err := stage.findPrograms(ctx, recorded); err != nil {
-		return nil, err
-	}
-	return stage.rehearse(ctx)
+	var result *Rehearsal
+	failed := upgrade.Deployment.locked(ctx, upgrade.Version, func(dir *workdir.Dir) (err error) {
+		stage := &stage{Upgrade: upgrade, dir: dir}
+		defer func() {
+			err = errors.Join(err, stage.close(context.WithoutCancel(ctx)), os.RemoveAll(scratch.Replicas(dir)))
+		}()
+		if err := stage.findPrograms(ctx, recorded); err != nil {
+			return err
+		}
+		result, err = stage.rehearse(ctx)
+		return err
+	})
+	return result, failed
 }
 
 // stage is what runs during a rehearsal.
@@ -128,8 +122,8 @@ func (s *stage) mixed(ctx context.Context, before *phase) ([]Mixed, error) {
 		return all, nil // they compute nothing
 	}
 	for i, of := range []phaseOf{
-		{"mix", "ovn-northd " + s.new.versions.OVN + " with ovn-controller " + s.old.versions.OVN, s.old, s.new},
-		{"mox", "ovn-controller " + s.new.versions.OVN + " with ovn-northd " + s.old.versions.OVN, s.new, s.old},
+		{"northd", "ovn-northd " + s.new.versions.OVN + " with ovn-controller " + s.old.versions.OVN, s.old, s.new},
+		{"nodes", "ovn-controller " + s.new.versions.OVN + " with ovn-northd " + s.old.versions.OVN, s.new, s.old},
 	} {
 		between, err := s.compute(ctx, of)
 		if err != nil {

@@ -147,6 +147,24 @@ func (s *Session) Replace(ctx context.Context, nb string) (*Result, error) {
 	return s.compare(ctx)
 }
 
+// Put puts another NB database in the place of the present one.
+func (s *Session) Put(ctx context.Context, nb string) error {
+	if err := s.scratch.ReplaceNB(ctx, nb); err != nil {
+		return err
+	}
+	return s.readAgain(ctx)
+}
+
+// readAgain makes what the daemons have installed now the present moment.
+func (s *Session) readAgain(ctx context.Context) error {
+	next, err := s.read(ctx)
+	if err == nil {
+		s.now.close()
+		s.now = next
+	}
+	return err
+}
+
 // compare waits for the daemons, and returns the differences between the flows now and the
 // flows of the last call.
 func (s *Session) compare(ctx context.Context) (*Result, error) {
@@ -186,13 +204,7 @@ func (s *Session) complaints(ctx context.Context) ([]scratch.Complaint, error) {
 	if err != nil {
 		return found, err
 	}
-	next, err := s.read(ctx)
-	if err != nil {
-		return found, err
-	}
-	s.now.close()
-	s.now = next
-	return found, nil
+	return found, s.readAgain(ctx)
 }
 
 // read waits for the daemons and reads what they have installed.

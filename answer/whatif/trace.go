@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/answer/trace"
+	"ovs-offline/answer/trace/answer"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
@@ -23,14 +24,20 @@ import (
 // trace follows the packet of a question with the flows that are computed now.
 func (s *Session) trace(ctx context.Context, q Question, what string) (found side) {
 	s.progress("following the packet " + what)
-	found.err = s.onReplicas(ctx, q, func(t *trace.Session) (err error) {
-		found.answer, err = t.Ask(ctx, *q.Trace)
-		return err
-	})
+	found.answer, found.err = s.Trace(ctx, q)
 	if found.answer != nil {
 		found.answer.Trust.Assumed = append(found.answer.Trust.Assumed, s.assumed()...)
 	}
 	return found
+}
+
+// Trace follows the packet of a question with the flows that are computed now.
+func (s *Session) Trace(ctx context.Context, question Question) (found *answer.Answer, err error) {
+	err = s.onReplicas(ctx, question, func(t *trace.Session) error {
+		found, err = t.Ask(ctx, *question.Trace)
+		return err
+	})
+	return found, err
 }
 
 // onReplicas asks replicas of the nodes with the flows that are computed now. They end

@@ -30,33 +30,51 @@ type Question struct {
 // node, and end before it returns. If only the packet can't be followed, it returns both the
 // result and an error.
 func Answer(ctx context.Context, question Question) (r *Result, err error) {
-	recorded, err := question.Deployment.release(ctx)
+	failed := question.Run(ctx, func(session *Session, running versions.Pair) error {
+		r, err = session.answer(ctx, question, running)
+		return err
+	})
+	return r, failed
+}
+
+// Run opens a session on the deployment of a question, with the programs of the nodes' release, and calls use with it
+// and with the versions of these. The daemons run below the workdir of the first node, and end before it returns.
+func (q Question) Run(ctx context.Context, use func(session *Session, running versions.Pair) error) error {
+	recorded, err := q.Deployment.release(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	first := question.Deployment.Nodes[0].Dir
-	dir, err := scratch.Lock(first)
+	return q.Deployment.locked(ctx, q.Version, func(dir *workdir.Dir) (err error) {
+		options := release.Options{Runtime: q.Runtime, Version: q.Version, Chosen: q.Chosen}
+		rt, running, err := release.Programs(ctx, q.Deployment.Nodes[0].Dir, dir, recorded, options)
+		if errors.Is(err, release.ErrMissing) {
+			return errors.Join(ErrUndetermined, err)
+		}
+		if err != nil {
+			return err
+		}
+		session, err := Open(ctx, Options{Dir: dir, Runtime: rt, NB: q.Deployment.NB, SB: q.Deployment.SB, Nodes: q.Deployment.Nodes, Progress: q.Progress})
+		if err != nil {
+			return undetermined(err)
+		}
+		defer func() { err = errors.Join(err, session.Close(context.WithoutCancel(ctx))) }()
+		return use(session, running)
+	})
+}
+
+// locked locks the folder of daemons below the workdir of the first node, ends what a killed command has left there, and
+// calls use with it.
+func (d Deployment) locked(ctx context.Context, version string, use func(dir *workdir.Dir) error) error {
+	dir, err := scratch.Lock(d.Nodes[0].Dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer scratch.Release(dir)
-	runtimes := func(dir *workdir.Dir) []runtime.Runtime { return choose.For(dir, question.Version).All(ctx) }
-	if err := scratch.Clean(ctx, dir, runtimes); err != nil { // what a killed command left
-		return nil, err
+	runtimes := func(dir *workdir.Dir) []runtime.Runtime { return choose.For(dir, version).All(ctx) }
+	if err := scratch.Clean(ctx, dir, runtimes); err != nil {
+		return err
 	}
-	rt, running, err := release.Programs(ctx, first, dir, recorded, release.Options{Runtime: question.Runtime, Version: question.Version, Chosen: question.Chosen})
-	if errors.Is(err, release.ErrMissing) {
-		return nil, errors.Join(ErrUndetermined, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	session, err := Open(ctx, Options{Dir: dir, Runtime: rt, NB: question.Deployment.NB, SB: question.Deployment.SB, Nodes: question.Deployment.Nodes, Progress: question.Progress})
-	if err != nil {
-		return nil, undetermined(err)
-	}
-	defer func() { err = errors.Join(err, session.Close(context.WithoutCancel(ctx))) }()
-	return session.answer(ctx, question, running)
+	return use(dir)
 }
 
 // undetermined adds ErrUndetermined to the errors of daemons that could not compute the flows.

@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/ovsdb"
 )
 
 // Part is a part of the content of a database: a row, a column of one, or an element of a set or a map.
@@ -97,6 +99,42 @@ func (w *Whole) Elements(column Part) (list []Part) {
 	}
 	slices.SortFunc(list, comparePart)
 	return list
+}
+
+// Text returns the JSON text of a column.
+func (w *Whole) Text(column Part) string {
+	return string(w.rows[column.Table][column.UUID][column.Column])
+}
+
+// Row returns a row.
+func (w *Whole) Row(part Part) ovsdb.Row {
+	return ovsdb.ParseRow(part.UUID, w.rows[part.Table][part.UUID])
+}
+
+// Name returns the name of a row, "" for one without.
+func (w *Whole) Name(row Part) string { return w.Row(row).String("name") }
+
+// RefersTo reports whether a row refers to one of some rows, by their UUIDs.
+func (w *Whole) RefersTo(row Part, uuids map[string]bool) bool {
+	for _, list := range w.Row(row).References() {
+		if slices.ContainsFunc(list, func(uuid string) bool { return uuids[uuid] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Has reports whether the content has a part.
+func (w *Whole) Has(part Part) bool {
+	row, ok := w.rows[part.Table][part.UUID]
+	if !ok || part.Column == "" {
+		return ok
+	}
+	text, ok := row[part.Column]
+	if !ok || part.Element == "" {
+		return ok
+	}
+	return slices.ContainsFunc(parseElements(text, strings.HasPrefix(string(text), `["map"`)), func(e element) bool { return e.key == part.Element })
 }
 
 // Without returns the content without some parts, without the rows that need one of them, and without rows to which

@@ -1,0 +1,68 @@
+package shrink
+
+import (
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/trace/answer"
+	"ovs-offline/internal/show"
+)
+
+// Autotest prints a test in the style of OVN's own (tests/ovn.at): the nodes with the ports of the packet's way, the
+// database, and what ovn-trace says of the packet.
+func (r *Result) Autotest(p *show.Page) {
+	p.Printf("OVN_FOR_EACH_NORTHD([\nAT_SETUP([%s: %s])\novn_start\n\nnet_add n1\n", inM4(r.Question), r.Verdict)
+	nodes := r.nodes()
+	for i, node := range nodes {
+		p.Printf("sim_add hv%d # %s\nas hv%d\novs-vsctl add-br br-phys\novn_attach n1 br-phys 192.168.0.%d\n", i+1, inM4(node), i+1, i+1)
+		for _, of := range r.Bindings {
+			if of.Node == node {
+				p.Printf("check %s\n", inM4(line("ovs-vsctl", attach(of))))
+			}
+		}
+		p.Printf("\n")
+	}
+	for _, words := range r.Commands {
+		p.Printf("check %s\n", inM4(line("ovn-nbctl", words)))
+	}
+	p.Printf("wait_for_ports_up\ncheck ovn-nbctl --wait=hv sync\n\n")
+	r.expectation(p)
+	var hosts []string
+	for i := range nodes {
+		hosts = append(hosts, "hv"+string(rune('1'+i)))
+	}
+	p.Printf("OVN_CLEANUP([%s])\nAT_CLEANUP\n])\n", strings.Join(hosts, "],["))
+}
+
+// nodes returns the nodes that have a port of the packet's way.
+func (r *Result) nodes() (nodes []string) {
+	for _, of := range r.Bindings {
+		if !slices.Contains(nodes, of.Node) {
+			nodes = append(nodes, of.Node)
+		}
+	}
+	return nodes
+}
+
+// expectation prints the check of the packet. Connections that are not known are new, as in the question.
+func (r *Result) expectation(p *show.Page) {
+	if r.Microflow == "" {
+		p.Printf("# %s: the packet does not enter at a logical port, so ovn-trace can't be asked\n", inM4(r.Headline))
+		return
+	}
+	status := "0"
+	if r.Verdict == string(answer.Unreachable) {
+		status = "1"
+	}
+	p.Printf("# %s\nAT_CHECK([%s | grep -q 'output('], [%s])\n\n", inM4(r.Packet), inM4(line("ovn-trace", r.TraceArguments())), status)
+}
+
+// TraceArguments returns the arguments of ovn-trace that ask about the packet.
+func (r *Result) TraceArguments() []string {
+	return []string{"--minimal", "--ct=new", "--ct=new", r.Datapath, r.Microflow}
+}
+
+// inM4 returns a text in which brackets are written as Autoconf's quadrigraphs, so that they quote nothing.
+func inM4(text string) string {
+	return strings.NewReplacer("[", "@<:@", "]", "@:>@").Replace(text)
+}

@@ -1,0 +1,75 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"ovs-offline/answer/shrink"
+	"ovs-offline/answer/whatif"
+	"ovs-offline/internal/fault"
+	"ovs-offline/internal/show"
+	"ovs-offline/replica/set"
+)
+
+type shrinkOptions struct {
+	*options
+	trace    string
+	autotest bool
+}
+
+func newShrink(shared *options) *cobra.Command {
+	o := &shrinkOptions{options: shared}
+	command := &cobra.Command{
+		Use: "shrink [NODE]... --trace 'FROM TO [PROTOCOL]'", Short: "Find the smallest OVN NB database that still gives a verdict",
+		Long: "Find the smallest OVN NB database with which a packet still has the same verdict, for the same\n" +
+			"reason and by the same rule, and print it as commands of ovn-nbctl, with the packet. Parts of the\n" +
+			"database are left out, an ovn-northd and the ovn-controllers of the nodes' own release compute the\n" +
+			"flows anew, and the packet is followed with them. No replica needs to run, and none is changed.\n\n" +
+			"Each NODE is one of a folder of several; without any, all are computed.\n\n" +
+			"Exit code 3: the verdict is undetermined, or the flows can't be computed; the output has the reason.",
+		Example: "  ovs-offline -w nodes shrink --trace 'vm1 vm2:80' >test.sh\n  ovs-offline -w nodes shrink --trace 'ns1/web-0 svc/ns2/db:5432' --autotest",
+		Args: func(_ *cobra.Command, args []string) error {
+			o.nodes = append(o.nodes, args...)
+			return nil
+		},
+		RunE:              o.withNodes(o.run),
+		ValidArgsFunction: shared.completeNodes,
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.trace, "trace", "", "the packet, as trace has it: 'FROM TO [PROTOCOL]'")
+	flags.BoolVar(&o.autotest, "autotest", false, "print a test in the style of OVN's own tests")
+	o.runtimeFlag(command)
+	o.nodeFlag(command)
+	o.outputFlag(command)
+	return command
+}
+
+func (o *shrinkOptions) run(ctx context.Context, selected *set.Set, _ []string) (err error) {
+	if o.trace == "" {
+		return fault.Usagef("--trace is needed: the packet whose verdict is kept")
+	}
+	progress := o.progress()
+	question := whatif.Question{Runtime: o.runtime, Version: version,
+		Chosen:   func(what string) { progress.note("runtime: %s", what) },
+		Progress: func(text string) { progress.print("%s", text) }}
+	if question.Trace, err = readBetween(o.trace); err != nil {
+		return err
+	}
+	if question.Deployment, err = whatif.Of(ctx, selected); err != nil {
+		return err
+	}
+	found, err := shrink.Find(ctx, question)
+	progress.end()
+	if err != nil {
+		return err
+	}
+	o.page().WarnEach("", found.Remarks)
+	return o.emit(found, func(page *show.Page) {
+		if o.autotest {
+			found.Autotest(page)
+		} else {
+			found.Script(page)
+		}
+	})
+}
