@@ -209,7 +209,7 @@ func (w *writer) values(part file.Part, without ...string) (words []string) {
 	row := w.Row(part)
 	references := row.References()
 	for _, column := range w.Columns(part) {
-		if len(references[column.Column]) > 0 || slices.Contains(without, column.Column) || isDefault(part.Table, column.Column, w.Text(column)) {
+		if len(references[column.Column]) > 0 || slices.Contains(without, column.Column) || isDefault(w.Text(column)) {
 			continue
 		}
 		if list := pairs(row, column.Column); len(list) > 0 {
@@ -228,7 +228,7 @@ func (w *writer) values(part file.Part, without ...string) (words []string) {
 }
 
 // isDefault reports whether a column has the value that a new row has: numbers are 0 and booleans false.
-func isDefault(_, _, text string) bool { return text == "0" || text == "false" }
+func isDefault(text string) bool { return text == "0" || text == "false" }
 
 // pairs returns the pairs of a column that is a map, as key=value.
 func pairs(row ovsdb.Row, column string) (list []string) {

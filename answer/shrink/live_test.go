@@ -117,20 +117,6 @@ func TestAPlantedDropIsFound(t *testing.T) {
 	}
 }
 
-// TestAWayThroughALoadBalancerStays shrinks a database to a virtual address and one of its backends.
-func TestAWayThroughALoadBalancerStays(t *testing.T) {
-	deployment := planted(t, 0)
-	result := found(t, deployment, "vm1", "192.168.10.100:80")
-	text := fmt.Sprint(result.Commands)
-	if result.Verdict == "UNREACHABLE" || !strings.Contains(text, "192.168.10.100") {
-		t.Errorf("%+v", result)
-	}
-	t.Logf("%s: %d of %d rows, %d commands, %d steps, %.0f s", result.Verdict, result.Kept, result.Rows, len(result.Commands), result.Steps, result.Seconds)
-	if said := inSandbox(t, result); !strings.Contains(said, "output(") {
-		t.Errorf("the packet is not delivered: %s", said)
-	}
-}
-
 // TestHostileNamesStayWords prints names that would mean something to a shell or to Autoconf.
 func TestHostileNamesStayWords(t *testing.T) {
 	result := &Result{Question: "a]) b\n$(touch x)", Verdict: "UNREACHABLE", Commands: [][]string{{"ls-add", "'; touch owned; '"}, {"ls-add", "$(touch owned)"}, {"ls-add", "a\ntouch owned"}}}
