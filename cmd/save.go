@@ -53,7 +53,6 @@ func newSave(shared *options) *cobra.Command {
 	command.Flags().BoolVar(&o.withPage, "with-page", false, "also save the page of the case, as report -o html writes it")
 	command.Flags().StringVar(&o.questions, "trace", "", "with --with-page: also ask the questions in this `FILE`, as trace --file does; - is standard input")
 	command.Flags().BoolVar(&o.anonymise, "anonymise", false, "replace names, addresses, MAC addresses and UUIDs, and write FILE"+anonymise.MapSuffix+" with the originals")
-	command.MarkFlagsMutuallyExclusive("anonymise", "with-page")
 	o.runtimeFlag(command)
 	return command
 }
@@ -62,6 +61,9 @@ func newSave(shared *options) *cobra.Command {
 func (o *saveOptions) run(ctx context.Context, selected *set.Set, args []string) error {
 	if wd, err := workdir.Find(o.workdir); err != nil || !wd.Exists() { // locking would create the workdir
 		return cmp.Or(err, fmt.Errorf("%w: %s does not exist; collect something first", bundle.ErrNothing, o.workdir))
+	}
+	if o.anonymise && (o.withPage || args[0] == "-") {
+		return fault.Usagef("--anonymise needs a FILE, beside which the map of the names is written, and takes no --with-page: a page has the names")
 	}
 	page, incomplete, err := o.casePage(ctx, selected)
 	if err != nil {
@@ -94,9 +96,6 @@ func (o *saveOptions) run(ctx context.Context, selected *set.Set, args []string)
 
 // saveAnonymised saves copies of the nodes with other names, and the map of these.
 func (o *saveOptions) saveAnonymised(ctx context.Context, name string, nodes []bundle.Workdir, save func(nodes []bundle.Workdir) error) error {
-	if name == "-" {
-		return fault.Usagef("--anonymise needs a FILE, beside which the map of the names is written")
-	}
 	progress := o.progress()
 	defer progress.end()
 	return anonymise.With(ctx, nodes, func(text string) { progress.print("%s", text) }, func(made *anonymise.Result) error {
