@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/whatif"
+	"ovs-offline/internal/fault"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/show"
 	"ovs-offline/replica/set"
@@ -119,7 +119,7 @@ func (o *whatIfOptions) readTrace() error {
 func readBetween(text string) (*trace.Between, error) {
 	words := strings.Fields(text)
 	if len(words) < 2 || len(words) > 3 || len(words) == 3 && !slices.Contains(names.Protocols(), words[2]) {
-		return nil, fmt.Errorf("--trace takes FROM TO and perhaps one of %s, not %q", strings.Join(names.Protocols(), ", "), text)
+		return nil, fault.Usagef("--trace takes FROM TO and perhaps one of %s, not %q", strings.Join(names.Protocols(), ", "), text)
 	}
 	question := &trace.Between{From: words[0], To: words[1]}
 	if len(words) == 3 {
