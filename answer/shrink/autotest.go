@@ -46,6 +46,10 @@ func (r *Result) nodes() (nodes []string) {
 
 // expectation prints the check of the packet. Connections that are not known are new, as in the question.
 func (r *Result) expectation(p *show.Page) {
+	if r.Verdict == "LOGGED" {
+		p.Printf("AT_CHECK([grep -q %s northd/ovn-northd.log */ovn-controller.log])\n\n", inM4(show.Word(strings.TrimPrefix(r.Question, "log "))))
+		return
+	}
 	if r.Microflow == "" {
 		p.Printf("# %s: the packet does not enter at a logical port, so ovn-trace can't be asked\n", inM4(r.Headline))
 		return

@@ -9,18 +9,18 @@ import (
 	"ovs-offline/internal/ovsdb/file"
 )
 
-// guess returns the content with the rows that the answer names, the rows that these name, and those that have them. It
+// guess returns the content with the rows that the answer, or the message, names, the rows that these name, and those that have them. It
 // is small, and often has the same answer.
 func (s *search) guess(ctx context.Context) (*file.Whole, error) {
 	text, err := json.Marshal(s.answer)
 	if err != nil {
 		return nil, err
 	}
-	named := wordsOf(string(text))
+	named := wordsOf(string(text) + " " + s.message)
 	kept := map[string]bool{}
 	for range 3 { // a port names its peer, and an ACL a port group
 		for _, row := range s.whole.Rows("") {
-			if kept[row.UUID] || isAlways(row) || !named[row.UUID] && !named[s.whole.Name(row)] {
+			if kept[row.UUID] || isAlways(row) || !named[row.UUID] && !named[s.whole.Name(row)] && !s.quotes(row) {
 				continue
 			}
 			kept[row.UUID] = true
@@ -40,6 +40,12 @@ func (s *search) guess(ctx context.Context) (*file.Whole, error) {
 		}
 	}
 	return s.whole.Without(ctx, removed)
+}
+
+// quotes reports whether the message holds the match of a row.
+func (s *search) quotes(row file.Part) bool {
+	match := s.whole.Row(row).String("match")
+	return match != "" && strings.Contains(s.message, match)
 }
 
 // isAlways reports whether a row belongs to each database.

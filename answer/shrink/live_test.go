@@ -24,8 +24,8 @@ import (
 const blue = "neutron-e3c647f7-8126-4a93-8c43-b76ffa808cd7"
 
 // planted returns a recorded deployment in whose NB database many ACLs were added to a switch, of which one drops what
-// vm2 sends to port 5432 of vm1.
-func planted(t *testing.T, acls int) whatif.Deployment {
+// vm2 sends to port 5432 of vm1, and what more words for ovn-nbctl add.
+func planted(t *testing.T, acls int, more ...string) whatif.Deployment {
 	t.Helper()
 	fidelity.NeedScratch(t)
 	folder := ovs.Dir(t)
@@ -50,7 +50,7 @@ func planted(t *testing.T, acls int) whatif.Deployment {
 		action := []string{"drop", "allow-related"}[i%2]
 		words = append(words, "--", "acl-add", blue, "to-lport", fmt.Sprint(1100+i%500), fmt.Sprintf("ip4.src == 10.%d.%d.0/24 && tcp.dst == %d", i/250, i%250, 6000+i), action)
 	}
-	ovs.Run(t, words...)
+	ovs.Run(t, append(words, more...)...)
 	server.Stop()
 	deployment.NB = path
 	return deployment
@@ -58,7 +58,7 @@ func planted(t *testing.T, acls int) whatif.Deployment {
 
 func found(t *testing.T, deployment whatif.Deployment, from, to string) *Result {
 	t.Helper()
-	result, err := Find(t.Context(), whatif.Question{Deployment: deployment, Trace: &trace.Between{From: from, To: to}, Runtime: choose.Process, Version: "test"})
+	result, err := Find(t.Context(), Question{Question: whatif.Question{Deployment: deployment, Trace: &trace.Between{From: from, To: to}, Runtime: choose.Process, Version: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +114,20 @@ func TestAPlantedDropIsFound(t *testing.T) {
 		if !strings.Contains(test.String(), line) {
 			t.Errorf("no %s in %s", line, test.String())
 		}
+	}
+}
+
+// TestAMessageIsFound shrinks a database to the one ACL that ovn-controller can't parse.
+func TestAMessageIsFound(t *testing.T) {
+	deployment := planted(t, 50, "--", "acl-add", blue, "to-lport", "2000", "ip4 && tcp.dst == {1, 2} && nonsense == 5", "drop")
+	result, err := Find(t.Context(), Question{Log: "nonsense", Question: whatif.Question{Deployment: deployment, Runtime: choose.Process, Version: "test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d of %d rows, %d commands, %d steps, %.0f s: %s", result.Kept, result.Rows, len(result.Commands), result.Steps, result.Seconds, result.Headline)
+	last := result.Commands[len(result.Commands)-1]
+	if len(result.Commands) > 4 || !strings.Contains(strings.Join(last, " "), "nonsense == 5") || !strings.Contains(result.Headline, "nonsense") {
+		t.Errorf("%q", result.Commands)
 	}
 }
 

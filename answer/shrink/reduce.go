@@ -11,9 +11,7 @@ import (
 // reduce leaves out parts of the database as long as the answer is the same: rows, then columns, then elements. It
 // begins with the guess if that has the same answer, or else with the whole database.
 func (s *search) reduce(ctx context.Context, whole *file.Whole) error {
-	s.steps++
-	s.progress("step 1: %d of %d rows of the NB database, which the answer names", len(s.whole.Rows("")), len(whole.Rows("")))
-	same, err := s.keeps(ctx)
+	same, err := s.same(ctx, s.whole)
 	if err != nil {
 		return err
 	}

@@ -12,28 +12,39 @@ import (
 
 // result describes the smallest content.
 func (s *search) result(rows int) (*Result, error) {
-	question := s.question.Trace
-	found := &Result{Question: strings.TrimSpace(question.From + " " + question.To + " " + question.Protocol), Verdict: string(s.answer.Verdict), Headline: s.answer.Headline(), Packet: s.answer.Packet,
-		Running: s.running, Rows: rows, Kept: len(s.whole.Rows("")), Steps: s.steps, Bindings: []Binding{}, Remarks: slices.Clone(s.question.Deployment.Remarks)}
-	if s.answer.Drop != nil {
-		found.Rule = s.answer.Drop.Named()
-	}
+	found := &Result{Running: s.running, Rows: rows, Kept: len(s.whole.Rows("")), Steps: s.steps, Bindings: []Binding{}, Remarks: slices.Clone(s.question.Deployment.Remarks)}
 	var remarks []string
 	found.Commands, remarks = commandsOf(s.whole)
 	found.Remarks = append(found.Remarks, remarks...)
-	first := s.answer.Path[0]
+	if s.answer == nil {
+		found.Question, found.Verdict, found.Headline = "log "+s.question.Log, "LOGGED", s.message
+		return found, nil
+	}
+	question := s.question.Trace
+	found.Question = strings.TrimSpace(question.From + " " + question.To + " " + question.Protocol)
+	found.Verdict, found.Headline, found.Packet = string(s.answer.Verdict), s.answer.Headline(), s.answer.Packet
+	if s.answer.Drop != nil {
+		found.Rule = s.answer.Drop.Named()
+	}
+	s.describePacket(found)
+	return found, nil
+}
+
+// describePacket adds the ports of the packet's way, and the packet in the words of ovn-trace.
+func (s *search) describePacket(found *Result) {
 	for _, port := range s.whole.Rows("Logical_Switch_Port") {
 		name := s.whole.Name(port)
 		if node := s.nodeOf(name); node != "" {
 			found.Bindings = append(found.Bindings, Binding{name, node})
 		}
 	}
-	packet, err := flow.Parse(first.Packet)
-	if err == nil && first.LogicalPort != "" {
-		found.Microflow = trace.Microflow(first.LogicalPort, packet)
-		found.Datapath = s.switchOf(first.LogicalPort)
+	if len(s.answer.Path) == 0 || s.answer.Path[0].LogicalPort == "" {
+		return
 	}
-	return found, nil
+	first := s.answer.Path[0]
+	if packet, err := flow.Parse(first.Packet); err == nil {
+		found.Microflow, found.Datapath = trace.Microflow(first.LogicalPort, packet), s.switchOf(first.LogicalPort)
+	}
 }
 
 // nodeOf returns the node on which the answer met a logical port, "" for none.

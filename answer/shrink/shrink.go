@@ -55,9 +55,16 @@ type Binding struct {
 // ErrNothing is wrapped if the question has no verdict that could be kept.
 var ErrNothing = fault.Wrap(fault.Undetermined, errors.New("UNDETERMINED"))
 
-// Find finds the smallest database for the question of a what-if, which has a Trace and neither a change nor another
-// database.
-func Find(ctx context.Context, question whatif.Question) (*Result, error) {
+// Question is what a smaller database has to show as the collected one does: the answer about the packet in Trace, or, if
+// Log is not "", a message of ovn-northd or of an ovn-controller that contains this text, also that it has ended. It has
+// neither a change nor another database.
+type Question struct {
+	whatif.Question
+	Log string
+}
+
+// Find finds the smallest database for a question.
+func Find(ctx context.Context, question Question) (*Result, error) {
 	began := time.Now()
 	folder, remove, err := temporary.Folder("ovs-offline-shrink-")
 	if err != nil {
@@ -71,7 +78,7 @@ func Find(ctx context.Context, question whatif.Question) (*Result, error) {
 	return found, nil
 }
 
-func find(ctx context.Context, question whatif.Question, folder string) (found *Result, err error) {
+func find(ctx context.Context, question Question, folder string) (found *Result, err error) {
 	plain := filepath.Join(folder, "whole.db")
 	if _, _, err := file.Standalone(ctx, question.Deployment.NB, plain); err != nil {
 		return nil, err
@@ -81,14 +88,18 @@ func find(ctx context.Context, question whatif.Question, folder string) (found *
 		return nil, err
 	}
 	s := &search{question: question, whole: whole, candidate: filepath.Join(folder, "candidate.db")}
-	if err := question.Run(ctx, func(session *whatif.Session, _ versions.Pair) error { return s.first(ctx, session) }); err != nil {
+	err = question.Run(ctx, func(session *whatif.Session, _ versions.Pair) error { return s.first(ctx, session) })
+	if s.isLogged(err) {
+		s.message, err = err.Error(), nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	s.question.Deployment.Nodes, s.question.Deployment.NB = s.onTheWay(), filepath.Join(folder, "guess.db")
 	if s.whole, err = s.guess(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.whole.Write(s.question.Deployment.NB); err != nil {
+	if err := s.beginning(ctx); err != nil {
 		return nil, err
 	}
 	err = s.question.Run(ctx, func(session *whatif.Session, running versions.Pair) error {
@@ -103,12 +114,14 @@ func find(ctx context.Context, question whatif.Question, folder string) (found *
 
 // search is the state of a search.
 type search struct {
-	question  whatif.Question
+	question  Question
 	whole     *file.Whole // the smallest content with the same answer so far
 	candidate string      // the path of the database that is tried
 	session   *whatif.Session
 	running   versions.Pair
-	answer    *answer.Answer // to the question, of the collected database
+	answer    *answer.Answer // to the question, of the collected database; nil for a message
+	message   string         // that was looked for
+	of        string         // the node whose program logged the message, "" for ovn-northd
 	wanted    signature
 	steps     int
 	refusals  int // databases that the programs did not accept, one after the other
@@ -117,7 +130,10 @@ type search struct {
 // first asks the question of the collected database.
 func (s *search) first(ctx context.Context, session *whatif.Session) (err error) {
 	s.progress("asking the question of the collected database")
-	if s.answer, err = session.Trace(ctx, s.question); err != nil {
+	if s.question.Log != "" {
+		return s.firstMessage(ctx, session)
+	}
+	if s.answer, err = session.Trace(ctx, s.question.Question); err != nil {
 		return err
 	}
 	if s.answer.Verdict == answer.Undetermined {
@@ -127,8 +143,13 @@ func (s *search) first(ctx context.Context, session *whatif.Session) (err error)
 	return nil
 }
 
-// onTheWay returns the nodes that the packet and its reply pass.
+// onTheWay returns the nodes that the packet and its reply pass, or whose program logged the message.
 func (s *search) onTheWay() (nodes []ovn.Node) {
+	if s.answer == nil {
+		all := s.question.Deployment.Nodes
+		i := slices.IndexFunc(all, func(node ovn.Node) bool { return node.Name == s.of })
+		return all[max(0, i):][:1]
+	}
 	for _, node := range s.question.Deployment.Nodes {
 		passes := false
 		for _, a := range append([]*answer.Answer{s.answer}, returns(s.answer)...) {
@@ -165,7 +186,9 @@ func (s *search) same(ctx context.Context, content *file.Whole) (bool, error) {
 	if err := content.Write(s.candidate); err != nil {
 		return false, err
 	}
-	if err := s.session.Put(ctx, s.candidate); err != nil {
+	if err := s.session.Put(ctx, s.candidate); s.isLogged(err) {
+		return true, ctx.Err()
+	} else if err != nil {
 		return false, s.refused(ctx, err)
 	}
 	s.refusals = 0
@@ -184,7 +207,10 @@ func (s *search) refused(ctx context.Context, err error) error {
 
 // keeps reports whether the answer is the same with what is computed now.
 func (s *search) keeps(ctx context.Context) (bool, error) {
-	found, err := s.session.Trace(ctx, s.question)
+	if s.question.Log != "" {
+		return s.keepsMessage(ctx)
+	}
+	found, err := s.session.Trace(ctx, s.question.Question)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}

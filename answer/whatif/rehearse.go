@@ -209,7 +209,7 @@ func (s *stage) computeFlows(ctx context.Context, of phaseOf) (_ *phase, err err
 	}
 	defer func() { err = errors.Join(err, session.Close(context.WithoutCancel(ctx))) }()
 	phase := &phase{remarks: session.remarks}
-	if phase.complaints, err = session.complaints(ctx); err != nil {
+	if phase.complaints, err = session.Complaints(ctx); err != nil {
 		return phase, err
 	}
 	if phase.rows, err = session.now.rows(); err != nil {

@@ -197,9 +197,9 @@ func (s *Session) assumed() []string {
 	return all
 }
 
-// complaints returns what the daemons log about what they compute. They compute everything once more, and what they
+// Complaints returns what the daemons log about what they compute. They compute everything once more, and what they
 // have installed then is the present moment.
-func (s *Session) complaints(ctx context.Context) ([]scratch.Complaint, error) {
+func (s *Session) Complaints(ctx context.Context) ([]scratch.Complaint, error) {
 	found, err := s.scratch.Complaints(ctx)
 	if err != nil {
 		return found, err

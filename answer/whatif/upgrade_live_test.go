@@ -255,7 +255,7 @@ func (l *live) asRehearsed(t *testing.T, options Options, upgrade func(), known 
 	}()
 	upgrade()
 	l.nbctl("sync")
-	if _, err := s.complaints(t.Context()); err != nil {
+	if _, err := s.Complaints(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range l.nodes {
