@@ -68,12 +68,19 @@ func (n *namespaces) connect(ctx context.Context) (err error) {
 	return err
 }
 
+// namespace returns a recorded namespace; ok is false for one that was not recorded.
+func (h *Host) namespace(name string) (recorded netns.Namespace, ok bool) {
+	i := slices.IndexFunc(h.namespaces.recorded, func(n netns.Namespace) bool { return n.Name == name })
+	if i < 0 {
+		return recorded, false
+	}
+	return h.namespaces.recorded[i], true
+}
+
 // Doubts returns sentences about what a namespace lacks, so that a frame may go another way in it than on the node.
 func (h *Host) Doubts(namespace string) (doubts []string) {
-	for _, recorded := range h.namespaces.recorded {
-		if recorded.Name == namespace && !recorded.Filtered {
-			doubts = append(doubts, fmt.Sprintf("no rules of netfilter were recorded of %s: nothing is filtered or translated there", netns.Title(namespace)))
-		}
+	if recorded, ok := h.namespace(namespace); ok && !recorded.Filtered {
+		doubts = append(doubts, fmt.Sprintf("no rules of netfilter were recorded of %s: nothing is filtered or translated there", netns.Title(namespace)))
 	}
 	h.namespaces.mu.Lock()
 	defer h.namespaces.mu.Unlock()
@@ -126,13 +133,10 @@ func (h *Host) master(device Device) string {
 
 // masterOf returns the device that a device is a port of, "" for none, and its kind.
 func (h *Host) masterOf(device Device) (name, kind string) {
-	for _, namespace := range h.namespaces.recorded {
-		if link, ok := namespace.Link(device.Name); ok && namespace.Name == device.Namespace {
-			master, _ := namespace.Link(link.Master)
-			return link.Master, master.Kind
-		}
-	}
-	return "", ""
+	namespace, _ := h.namespace(device.Namespace)
+	link, _ := namespace.Link(device.Name)
+	master, _ := namespace.Link(link.Master)
+	return link.Master, master.Kind
 }
 
 // VRFOf returns the VRF that a device is a port of, "" for none.
@@ -148,28 +152,25 @@ func (h *Host) VRFOf(device Device) string {
 func (h *Host) ListenersFor(device Device, protocol string) string {
 	name := h.VRFOf(device)
 	setting := "net.ipv4." + protocol + "_l3mdev_accept" // of IPv6, too
-	for _, namespace := range h.namespaces.recorded {
-		if name != "" && namespace.Name == device.Namespace && namespace.Sysctls[setting] != "1" {
-			return fmt.Sprintf("a process gets the packet that listens in the VRF %s, and no other (%s is not 1)", name, setting)
-		}
+	namespace, _ := h.namespace(device.Namespace)
+	if name == "" || namespace.Sysctls[setting] == "1" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("a process gets the packet that listens in the VRF %s, and no other (%s is not 1)", name, setting)
 }
 
 // AsksForMarks reports whether rules of the routing policy or of netfilter of a namespace may ask for the mark of a packet.
 func (h *Host) AsksForMarks(namespace string) bool {
-	for _, recorded := range h.namespaces.recorded {
-		if recorded.Name != namespace {
-			continue
-		}
-		for _, path := range []string{recorded.Filters, recorded.Filters6, recorded.Nftables} {
-			if text, _, err := workdir.CollectedText(path); err != nil || strings.Contains(text, "mark") {
-				return true
-			}
-		}
-		return slices.ContainsFunc(recorded.Rules, func(r iproute.Rule) bool { return strings.Contains(r.Text, "fwmark") })
+	recorded, ok := h.namespace(namespace)
+	if !ok {
+		return false
 	}
-	return false
+	for _, path := range []string{recorded.Filters, recorded.Filters6, recorded.Nftables} {
+		if text, _, err := workdir.CollectedText(path); err != nil || strings.Contains(text, "mark") {
+			return true
+		}
+	}
+	return slices.ContainsFunc(recorded.Rules, func(r iproute.Rule) bool { return strings.Contains(r.Text, "fwmark") })
 }
 
 // GuestOf returns the device of a VM behind a port of a bridge of Open vSwitch: where a bridge of Linux is between
@@ -200,11 +201,10 @@ func (h *Host) IfaceIDOf(device Device) string {
 // siblings returns the other ports of the bridge of Linux that a device is a port of.
 func (h *Host) siblings(device Device) (others []Device) {
 	master := h.master(device)
-	for _, namespace := range h.namespaces.recorded {
-		for _, link := range namespace.Links {
-			if namespace.Name == device.Namespace && master != "" && link.Master == master && link.Name != device.Name {
-				others = append(others, Device{namespace.Name, link.Name})
-			}
+	namespace, _ := h.namespace(device.Namespace)
+	for _, link := range namespace.Links {
+		if master != "" && link.Master == master && link.Name != device.Name {
+			others = append(others, Device{namespace.Name, link.Name})
 		}
 	}
 	return others
@@ -212,17 +212,15 @@ func (h *Host) siblings(device Device) (others []Device) {
 
 // OwnDevice returns a device of the node's own namespace that is no port of Open vSwitch, by its name.
 func (h *Host) OwnDevice(name string) (device Device, ok bool) {
-	for _, namespace := range h.namespaces.recorded {
-		if namespace.Name == netns.Own && h.ports[name] == nil {
-			_, ok = namespace.Link(name)
-		}
+	if own, recorded := h.namespace(netns.Own); recorded && h.ports[name] == nil {
+		_, ok = own.Link(name)
 	}
 	return Device{netns.Own, name}, ok
 }
 
 // ProcessIn stands for a process in a namespace; ok is false if that was not recorded.
 func (h *Host) ProcessIn(namespace string) (device Device, ok bool) {
-	ok = slices.ContainsFunc(h.namespaces.recorded, func(n netns.Namespace) bool { return n.Name == namespace })
+	_, ok = h.namespace(namespace)
 	return Device{namespace, linux.Process}, ok
 }
 
@@ -240,12 +238,11 @@ func (h *Host) HasNamespaces(ctx context.Context) bool {
 // SourceOf returns the address from which a process of the node's own namespace sends to another address, by the
 // recorded routes of the tables local and main; ok is false if none leads there.
 func (h *Host) SourceOf(to netip.Addr) (source netip.Addr, ok bool) {
-	for _, namespace := range h.namespaces.recorded {
-		if namespace.Name == netns.Own {
-			return namespace.SourceOf(to)
-		}
+	own, ok := h.namespace(netns.Own)
+	if !ok {
+		return source, false
 	}
-	return source, false
+	return own.SourceOf(to)
 }
 
 // PortOf returns the port of a bridge to which a device leads: its own, or that at the other end of a veth.

@@ -119,10 +119,12 @@ func (s *space) moveRoutes(d *device, family, table int) {
 // it meets them, after the name of the port, and here only that of the port.
 func (s *space) remarkRulesOfVRFs() {
 	for _, vrf := range s.standIns() {
-		for _, file := range []string{s.recorded.Filters, s.recorded.Filters6, s.recorded.Nftables} {
-			if text, _, err := workdir.CollectedText(file); err == nil && strings.Contains(text, vrf.name) {
-				s.report.Remark("rules of netfilter name %s, a VRF for which a tap stands: packets of its ports do not meet them", vrf.name)
-			}
+		names := func(path string) bool {
+			text, _, err := workdir.CollectedText(path)
+			return err == nil && strings.Contains(text, vrf.name)
+		}
+		if slices.ContainsFunc([]string{s.recorded.Filters, s.recorded.Filters6, s.recorded.Nftables}, names) {
+			s.report.Remark("rules of netfilter name %s, a VRF for which a tap stands: packets of its ports do not meet them", vrf.name)
 		}
 	}
 }
