@@ -299,7 +299,8 @@ func (r *renamer) octets(text []byte) []byte {
 	if err != nil || len(data) != len(parts) {
 		return text
 	}
-	for i := 0; i < len(data); {
+	const header = 8 // the number of the action of OVN, and padding (include/ovn/actions.h)
+	for i := header; i < len(data); {
 		i += r.octet(data[i:])
 	}
 	for i := range parts {
@@ -310,19 +311,65 @@ func (r *renamer) octets(text []byte) []byte {
 
 // octet replaces what is at the beginning of the bytes, and returns its length, or 1.
 func (r *renamer) octet(data []byte) int {
-	for _, size := range []int{16, 4} {
-		if a, ok := netip.AddrFromSlice(data[:min(size, len(data))]); ok && r.found.addresses[a] {
-			return copy(data, r.replaced(a, a.BitLen()).AsSlice())
-		}
+	if n := r.addressAt(data); n > 0 && (len(data) == n || r.addressAt(data[1:]) == 0) { // of 8.8.8.8 after an 8, the later
+		a, _ := netip.AddrFromSlice(data[:n])
+		return copy(data, r.replaced(a, a.BitLen()).AsSlice())
 	}
 	if len(data) >= 6 && r.found.macs[[6]byte(data[:6])] {
 		to := r.key.mac([6]byte(data[:6]))
 		return copy(data, to[:])
 	}
+	if n := r.routeAt(data); n > 0 {
+		return n
+	}
+	return r.wordAt(data)
+}
+
+// routeAt replaces the destination of a route at the beginning of the bytes as DHCP has it (RFC 3442: the length of the
+// prefix, and the octets that it covers), and returns its length, or 0.
+func (r *renamer) routeAt(data []byte) int {
+	length := int(data[0])
+	n := 1 + (length+7)/8
+	if length <= smallestNetwork || length > 24 || len(data) < n {
+		return 0
+	}
+	var octets [4]byte
+	copy(octets[:], data[1:n])
+	a := netip.AddrFrom4(octets)
+	if !r.found.prefixes[netip.PrefixFrom(a, length)] {
+		return 0
+	}
+	copy(data[1:n], r.replaced(a, length).AsSlice())
+	return n
+}
+
+// addressAt returns the length of the address that was found at the beginning of the bytes, 0 for none.
+func (r *renamer) addressAt(data []byte) int {
+	for _, size := range []int{16, 4} {
+		if len(data) >= size {
+			if a, _ := netip.AddrFromSlice(data[:size]); r.found.addresses[a] {
+				return size
+			}
+		}
+	}
+	return 0
+}
+
+// wordAt replaces the word or the UUID that was found at the beginning of the bytes, and returns its length, or that of a
+// word that stays, or 1.
+func (r *renamer) wordAt(data []byte) int {
 	const shortest = 3
-	n := run(data, func(c byte) bool { return c < 0x80 && isWordPart(c) })
-	if n >= shortest && r.found.words[strings.ToLower(string(data[:n]))] {
-		return copy(data, r.word(data[:n], false))
+	n := run(data, func(c byte) bool { return c < 0x80 && (isWordPart(c) || c == '-' || c == '_') })
+	if n < shortest || !isWordPart(data[0]) {
+		return 1
+	}
+	switch first := next(data[:n], 0); {
+	case first.kind == uuid && r.found.uuids[dashed(first.text)]:
+		return copy(data, r.key.uuid(string(first.text)))
+	case first.kind == word && len(first.text) >= shortest && r.found.words[strings.ToLower(string(first.text))]:
+		return copy(data, r.word(bytes.Clone(first.text), false))
+	case first.kind == word && r.stays.has(string(first.text)):
+		return len(first.text)
 	}
 	return 1
 }

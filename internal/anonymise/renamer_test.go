@@ -121,7 +121,8 @@ func TestNamesKeepTheirLengthAndBeginnings(t *testing.T) {
 
 // TestFlowsHoldAddressesInManyForms has flows as ovs-ofctl prints them.
 func TestFlowsHoldAddressesInManyForms(t *testing.T) {
-	r := renaming("10.244.1.5 fd00:20::f816:3eff:fe12:3456 fa:16:3e:12:34:56 0a:58:0a:f4:01:05 ip4.src == 10.244.0.0/16 && ip4.src != 10.244.3.0/24")
+	const id = "1f4ddee2-f6b7-4096-8582-a4f852ee20d0"
+	r := renaming(id + " 10.0.0.0 8.8.8.8 10.244.1.5 fd00:20::f816:3eff:fe12:3456 fa:16:3e:12:34:56 0a:58:0a:f4:01:05 ip4.src == 10.244.0.0/16 && ip4.src != 10.244.3.0/24, route 10.244.3.0/24")
 	address := func(text string) []byte { return netip.MustParseAddr(r.name(text)).AsSlice() }
 	v4, v6 := address("10.244.1.5"), address("fd00:20::f816:3eff:fe12:3456")
 	m, _ := net.ParseMAC(r.name("0a:58:0a:f4:01:05"))
@@ -137,7 +138,10 @@ func TestFlowsHoldAddressesInManyForms(t *testing.T) {
 		"reg2=0xf8163eff,reg3=0xfe123456": fmt.Sprintf("reg2=0x%x,reg3=0x%x", v6[8:12], v6[12:]),
 		"set_field:0xaf401050000000000000000/0xffffffff0000000000000000->xxreg0": fmt.Sprintf("set_field:0x%x0000000000000000/0xffffffff0000000000000000->xxreg0", v4),
 		"load:0xa580af40105->NXM_NX_ARP_SHA[]":                                   fmt.Sprintf("load:0x%x->NXM_NX_ARP_SHA[]", []byte(m)),
-		"userdata=00.00.0a.f4.01.05.0a.58.0a.f4.01.05.ff":                        fmt.Sprintf("userdata=00.00.%s.%s.ff", dotted(v4), dotted(m)),
+		"userdata=00.00.00.0a.00.00.00.00.0a.f4.01.05.0a.58.0a.f4.01.05.ff":      fmt.Sprintf("userdata=00.00.00.0a.00.00.00.00.%s.%s.ff", dotted(v4), dotted(m)),
+		"userdata=00.00.00.07.00.00.00.00.01.06." + octetsOf("neutron-"+id):      "userdata=00.00.00.07.00.00.00.00.01.06." + octetsOf("neutron-"+r.name(id)),
+		"userdata=00.00.00.02.00.00.00.00.79.07.18.0a.f4.03":                     "userdata=00.00.00.02.00.00.00.00.79.07.18." + dotted(excluded[:3]),
+		"userdata=00.00.00.02.00.00.00.00.06.08.08.08.08.08":                     "userdata=00.00.00.02.00.00.00.00.06.08." + dotted(address("8.8.8.8")),
 		"nw_src=10.244.128.0/255.255.128.0":                                      "nw_src=" + flip(excluded, 0) + "/255.255.128.0",
 		"nw_src=10.244.1.5/0.0.0.0":                                              "nw_src=" + netip.AddrFrom4([4]byte(v4)).String() + "/0.0.0.0",
 		"reg10=0x5/0xff,tun_metadata0=0x10005":                                   "reg10=0x5/0xff,tun_metadata0=0x10005",
@@ -153,6 +157,8 @@ func TestFlowsHoldAddressesInManyForms(t *testing.T) {
 var leadingZeros = regexp.MustCompile(`0x0+([0-9a-f])`)
 
 func dotted(b []byte) string { return strings.ReplaceAll(net.HardwareAddr(b).String(), ":", ".") }
+
+func octetsOf(text string) string { return dotted([]byte(text)) }
 
 // TestNamesInLogsAreReplaced has a word of messages that is also the name of a port.
 func TestNamesInLogsAreReplaced(t *testing.T) {
