@@ -78,7 +78,7 @@ func (s session) checkNothingIsLeft(folder, bundle string, kept []string) {
 	var list []string
 	for secret := range secrets {
 		if !staysInBundles.MatchString(secret) && !slices.Contains(kept, secret) {
-			list = append(list, secret)
+			list = append(list, secret, inOctets(secret))
 		}
 	}
 	patterns := filepath.Join(s.dir, "secrets")
@@ -92,7 +92,16 @@ func (s session) checkNothingIsLeft(folder, bundle string, kept []string) {
 	if names, _ := exec.Command("sh", "-c", "find "+unpacked).Output(); slices.ContainsFunc(list, func(secret string) bool { return strings.Contains(string(names), "/"+secret+"/") }) {
 		s.t.Errorf("names of files: %s", names)
 	}
-	s.t.Logf("%d names and addresses were looked for", len(list))
+	s.t.Logf("%d names and addresses were looked for, as texts and as bytes of actions", len(list)/2)
+}
+
+// inOctets returns a text as ovs-ofctl prints the bytes of an action.
+func inOctets(text string) string {
+	var octets []string
+	for _, c := range []byte(text) {
+		octets = append(octets, fmt.Sprintf("%02x", c))
+	}
+	return strings.Join(octets, ".")
 }
 
 // staysInBundles matches what has a meaning by itself: addresses of RFC 6890, masks, bytes that look like an address,

@@ -19,7 +19,7 @@ type found struct {
 	attached  map[netip.Prefix]bool
 	sorted    []netip.Prefix // of attached; nil if these have changed
 	excluded  map[netip.Prefix]bool
-	prefixes  map[netip.Prefix]bool // the others with masks
+	prefixes  map[netip.Prefix]bool // with masks
 }
 
 // ofTunnel is the number of digits of a chassis's name in the name of a tunnel's port (controller/encaps.c of OVN).
@@ -49,6 +49,7 @@ func (f *found) add(text []byte, isProse bool, stays vocabulary) {
 		}
 		switch t.kind {
 		case word:
+			excludes = false
 			into := f.words
 			if isProse {
 				into = f.prose
@@ -82,10 +83,10 @@ func (f *found) addAddress(text []byte, isExcluded bool) {
 	}
 	f.addresses[a] = true
 	network := netip.PrefixFrom(a, bits).Masked()
-	switch {
-	case isExcluded:
+	if isExcluded {
 		f.excluded[network] = true
-	case bits < a.BitLen():
+	}
+	if bits < a.BitLen() {
 		f.prefixes[network] = true
 	}
 	if a.Is4() && bits >= smallestNetwork && bits < 32 && network.Addr() != a && !f.attached[network] {

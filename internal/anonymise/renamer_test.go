@@ -141,6 +141,7 @@ func TestFlowsHoldAddressesInManyForms(t *testing.T) {
 		"userdata=00.00.00.0a.00.00.00.00.0a.f4.01.05.0a.58.0a.f4.01.05.ff":      fmt.Sprintf("userdata=00.00.00.0a.00.00.00.00.%s.%s.ff", dotted(v4), dotted(m)),
 		"userdata=00.00.00.07.00.00.00.00.01.06." + octetsOf("neutron-"+id):      "userdata=00.00.00.07.00.00.00.00.01.06." + octetsOf("neutron-"+r.name(id)),
 		"userdata=00.00.00.02.00.00.00.00.79.07.18.0a.f4.03":                     "userdata=00.00.00.02.00.00.00.00.79.07.18." + dotted(excluded[:3]),
+		"userdata=00.00.00.02.00.00.00.00.42.07." + octetsOf("8.8.8.8"):          fmt.Sprintf("userdata=00.00.00.02.00.00.00.00.42.%02x.%s", len(r.name("8.8.8.8")), octetsOf(r.name("8.8.8.8"))),
 		"userdata=00.00.00.02.00.00.00.00.06.08.08.08.08.08":                     "userdata=00.00.00.02.00.00.00.00.06.08." + dotted(address("8.8.8.8")),
 		"nw_src=10.244.128.0/255.255.128.0":                                      "nw_src=" + flip(excluded, 0) + "/255.255.128.0",
 		"nw_src=10.244.1.5/0.0.0.0":                                              "nw_src=" + netip.AddrFrom4([4]byte(v4)).String() + "/0.0.0.0",
