@@ -37,7 +37,7 @@ func wordsOfCommands() map[string]words {
 	const cluster, engine = "it needs a cluster: test/e2e/k8s", "it needs an engine, a registry, or minutes"
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n"
 	return map[string]words{
-		"build": {not: engine}, "image build": {not: engine}, "image push": {not: engine}, "collect-k8s": {not: cluster},
+		"build": {not: engine}, "image build": {not: engine}, "image push": {not: engine}, "shrink": {not: engine}, "collect-k8s": {not: cluster},
 		"collect": collect("collect", "CAPTURE"), "collect-sos": collect("collect-sos", "CAPTURE"),
 		"collect-sos-ovs": collect("collect-sos-ovs", "CAPTURE"), "collect-sos-ovn": collect("collect-sos-ovn", "CAPTURE"),
 		"collect-db-ovs": database("collect-db-ovs", "ovs/conf.db"), "collect-db-ovn-nb": database("collect-db-ovn-nb", "ovn_nb/ovnnb_db.db"),

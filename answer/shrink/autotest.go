@@ -66,7 +66,8 @@ func (r *Result) TraceArguments() []string {
 	return []string{"--minimal", "--ct=new", "--ct=new", r.Datapath, r.Microflow}
 }
 
-// inM4 returns a text in which brackets are written as Autoconf's quadrigraphs, so that they quote nothing.
+// inM4 returns a text with Autoconf's quadrigraphs for brackets, which would quote, and for what begins a comment or a
+// parameter of a macro.
 func inM4(text string) string {
-	return strings.NewReplacer("[", "@<:@", "]", "@:>@").Replace(text)
+	return strings.NewReplacer("[", "@<:@", "]", "@:>@", "$", "@S|@", "#", "@%:@").Replace(text)
 }
