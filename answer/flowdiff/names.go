@@ -52,6 +52,8 @@ type Cause struct {
 	Northbound     string `json:"northbound,omitempty"`
 	NorthboundUUID string `json:"northbound_uuid,omitempty"`
 	Name           string `json:"name,omitempty"`
+	// Shared is set if the flow serves several northbound rows, of which this is any one: Words names what they share.
+	Shared bool `json:"-"`
 	// Stale is set if no southbound row has the cookie: the row was deleted.
 	Stale bool `json:"stale,omitempty"`
 }
@@ -81,6 +83,7 @@ func (n *Names) CauseOf(text string) (cause Cause, datapath string, err error) {
 	cause = Cause{Words: rule.Words, Stage: rule.Stage, Row: rule.Row, UUID: rule.UUID}
 	if rule.Cause.Table != "" {
 		cause.Northbound, cause.NorthboundUUID, cause.Name = rule.Cause.Table, rule.Cause.UUID, rule.Cause.Name
+		cause.Shared = rule.Cause.Shared
 	}
 	if rule.Datapath.Name != "" {
 		datapath = rule.Datapath.String()

@@ -39,9 +39,14 @@ const (
 
 // Effect is what changes from one phase of an upgrade to another.
 type Effect struct {
+	// Ended are sentences about daemons that ended (they crashed) before they had computed the flows. If there is one,
+	// nothing else is known.
+	Ended   []string    `json:"ended,omitempty"`
 	Refused []Refusal   `json:"refused"` // what the later programs log, and the earlier ones do not
 	Rows    []RowChange `json:"rows"`
 	Pairs   Pairs       `json:"pairs"`
+	// Flows are the nodes whose flows differ; nil if the phases have different tables, whose flows can't be compared.
+	Flows []NodeResult `json:"flows"`
 }
 
 // Pairs are the answers to who reaches whom.
@@ -56,7 +61,9 @@ type Pairs struct {
 }
 
 // Differs reports whether the later programs do something else.
-func (e *Effect) Differs() bool { return len(e.Refused)+len(e.Rows)+len(e.Pairs.Changed) > 0 }
+func (e *Effect) Differs() bool {
+	return len(e.Ended)+len(e.Refused)+len(e.Rows)+len(e.Pairs.Changed)+len(e.Flows) > 0
+}
 
 // Differs reports whether a phase of the upgrade changes something.
 func (r *Rehearsal) Differs() bool {

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ovs-offline/answer/reach/draw"
@@ -42,7 +43,7 @@ func (r Refusal) String() string {
 }
 
 func (e *Effect) print(page *show.Page, all bool) {
-	var lines []string
+	lines := slices.Clone(e.Ended)
 	for _, refused := range e.Refused {
 		lines = append(lines, refused.String())
 	}
@@ -60,6 +61,13 @@ func (e *Effect) print(page *show.Page, all bool) {
 		}
 		page.Printf("%s\n", terminal.Escape(line))
 	}
+	if len(e.Ended) > 0 {
+		return
+	}
+	if e.Flows == nil {
+		page.Printf("flows are not compared one by one: the releases have different tables\n")
+	}
+	printNodes(page, all, e.Flows)
 	e.Pairs.print(page)
 }
 

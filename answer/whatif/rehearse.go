@@ -151,7 +151,19 @@ func (s *stage) doubts(ctx context.Context) ([]string, error) {
 
 // compare compares two phases.
 func (s *stage) compare(ctx context.Context, before, after *phase) (Effect, error) {
-	effect := Effect{Refused: refused(before, after), Rows: compareRows(before.rows, after.rows)}
+	effect := Effect{Refused: []Refusal{}, Rows: []RowChange{}, Pairs: Pairs{Changed: []reach.Change{}}}
+	switch {
+	case before.ended != "" && after.ended != "":
+		return effect, fmt.Errorf("%w: %s; %s", ErrUndetermined, before.ended, after.ended)
+	case before.ended != "" || after.ended != "":
+		effect.Ended = []string{before.ended + after.ended}
+		return effect, nil
+	}
+	effect.Refused, effect.Rows = refused(before, after), compareRows(before.rows, after.rows)
+	var err error
+	if effect.Flows, err = compareFlows(s.Deployment.Nodes, before.moment, after.moment); err != nil {
+		return effect, err
+	}
 	s.progress("asking who reaches whom")
 	comparison, err := reach.Compare(ctx, before.session, after.session, reach.Options{Services: true, External: s.External, Rules: true})
 	if err != nil {
@@ -179,6 +191,8 @@ type phaseOf struct {
 
 // phase is what was computed of a phase, and the replicas with its flows.
 type phase struct {
+	ended      string // says which daemon ended before the flows were computed, "" for none; if one did, nothing below is known
+	moment     moment
 	rows       map[rowID]row
 	complaints []scratch.Complaint
 	remarks    []string
@@ -189,8 +203,10 @@ type phase struct {
 // compute computes a phase, and starts replicas with its flows.
 func (s *stage) compute(ctx context.Context, of phaseOf) (*phase, error) {
 	phase, err := s.computeFlows(ctx, of)
-	if phase != nil && phase.replicas != nil {
-		s.phases = append(s.phases, phase)
+	s.phases = append(s.phases, phase)
+	if ended := (*scratch.EndedError)(nil); errors.As(err, &ended) {
+		phase.ended = of.title + ": " + err.Error()
+		return phase, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", of.title, undetermined(err))
@@ -200,27 +216,34 @@ func (s *stage) compute(ctx context.Context, of phaseOf) (*phase, error) {
 	return phase, err
 }
 
-// computeFlows computes what a phase installs, and makes the workdirs of its replicas.
+// computeFlows computes what a phase installs, and makes the workdirs of its replicas. The caller ends the phase, also
+// after an error.
 func (s *stage) computeFlows(ctx context.Context, of phaseOf) (_ *phase, err error) {
+	phase := &phase{replicas: &replicas{}}
 	session, err := Open(ctx, Options{Dir: s.dir, Runtime: of.nodes.Runtime, Central: of.central.Runtime, NB: s.Deployment.NB, SB: s.Deployment.SB,
-		Nodes: s.Deployment.Nodes, Progress: s.Progress, Task: "computing the flows of " + of.title})
+		Nodes: s.Deployment.Nodes, Anew: true, Progress: s.Progress, Task: "computing the flows of " + of.title})
 	if err != nil {
-		return nil, err
+		return phase, err
 	}
 	defer func() { err = errors.Join(err, session.Close(context.WithoutCancel(ctx))) }()
-	phase := &phase{remarks: session.remarks}
+	phase.remarks = session.remarks
 	if phase.complaints, err = session.Complaints(ctx); err != nil {
 		return phase, err
 	}
 	if phase.rows, err = session.now.rows(); err != nil {
 		return phase, err
 	}
-	phase.replicas, err = session.makeReplicas(ctx, of.name, s.Version)
-	return phase, err
+	if phase.replicas, err = session.makeReplicas(ctx, of.name, s.Version); err != nil {
+		return phase, err
+	}
+	phase.moment, session.now = session.now, moment{} // outlives the session: the databases stay open
+	return phase, nil
 }
 
 // end ends the replicas of a phase.
 func (s *stage) end(ctx context.Context, p *phase) error {
+	p.moment.close()
+	p.moment = moment{}
 	if p.session != nil {
 		p.session.Close()
 		p.session = nil

@@ -8,8 +8,9 @@ import (
 	"ovs-offline/internal/openflow"
 )
 
-// rowID is a northbound row.
-type rowID struct{ table, uuid string }
+// rowID is a northbound row, or what several rows share that have flows in common: which of them such a flow names is
+// chance.
+type rowID struct{ table, uuid, shared string }
 
 // row is what the flows of the nodes have of a northbound row.
 type row struct {
@@ -41,7 +42,10 @@ func count(found map[rowID]row, names *flowdiff.Names, flows []openflow.Flow) er
 		if cause.Northbound == "" || isDatapath(cause.Northbound) {
 			continue
 		}
-		id := rowID{cause.Northbound, cause.NorthboundUUID}
+		id := rowID{table: cause.Northbound, uuid: cause.NorthboundUUID}
+		if cause.Shared {
+			id = rowID{table: cause.Northbound, shared: cause.Words}
+		}
 		found[id] = row{cause.Words, found[id].flows + 1}
 	}
 	return nil
@@ -54,7 +58,7 @@ func isDatapath(table string) bool { return table == "Logical_Switch" || table =
 // RowChange is a northbound row that has flows in one of two phases only.
 type RowChange struct {
 	Table string `json:"table"`
-	UUID  string `json:"uuid"`
+	UUID  string `json:"uuid,omitempty"` // "" for what several rows share
 	What  string `json:"what"`
 	// Before and After are the numbers of its flows on all nodes.
 	Before int `json:"before"`

@@ -31,6 +31,7 @@ type Options struct {
 	Nodes   []ovn.Node      // whose flows are computed
 	// Progress is called with what is done; it may be nil.
 	Progress func(text string)
+	Anew     bool // compute all logical flows anew: scratch.Options
 	// Task names the first computation for Progress, "" for that without a change.
 	Task string
 }
@@ -62,7 +63,7 @@ func (m *moment) close() {
 // Open starts the daemons and computes the flows without a change. Close ends them.
 func Open(ctx context.Context, o Options) (_ *Session, err error) {
 	session := &Session{options: o}
-	so := scratch.Options{Dir: o.Dir, Runtime: o.Runtime, Central: o.Central, NB: o.NB, SB: o.SB, Northd: true, AssumeSessions: true}
+	so := scratch.Options{Dir: o.Dir, Runtime: o.Runtime, Central: o.Central, NB: o.NB, SB: o.SB, Northd: true, Anew: o.Anew, AssumeSessions: true}
 	for _, n := range o.Nodes {
 		so.Nodes = append(so.Nodes, scratch.Recorded{Name: n.Name, Conf: n.Dir.SwitchDatabase(), Lists: n.Dir.Recorded("")})
 	}

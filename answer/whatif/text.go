@@ -20,12 +20,7 @@ func (r *Result) Print(page *show.Page, asked string, entries bool) {
 	if r.Printed != "" {
 		page.Printf("ovn-nbctl printed:\n%s\n", terminal.EscapeLines(strings.TrimRight(r.Printed, "\n")))
 	}
-	for _, node := range r.Nodes {
-		page.Printf("%s: %s\n", terminal.Escape(node.Node), node.Summary())
-		printDifferences(page, entries, "added", node.Added)
-		printDifferences(page, entries, "removed", node.Removed)
-		printDifferences(page, entries, "changed", node.Changed)
-	}
+	printNodes(page, entries, r.Nodes)
 	if r.Trace != nil {
 		printAnswer(page, entries, "Without the change, on computed flows", r.Trace.Before, r.Trace.BeforeProblem)
 		printAnswer(page, entries, "With the change, on computed flows", r.Trace.After, r.Trace.AfterProblem)
@@ -33,6 +28,15 @@ func (r *Result) Print(page *show.Page, asked string, entries bool) {
 		printAssumed(page, entries, r.Assumed)
 	}
 	page.WarnEach("", r.Remarks)
+}
+
+func printNodes(page *show.Page, entries bool, nodes []NodeResult) {
+	for _, node := range nodes {
+		page.Printf("%s: %s\n", terminal.Escape(node.Node), node.Summary())
+		printDifferences(page, entries, "added", node.Added)
+		printDifferences(page, entries, "removed", node.Removed)
+		printDifferences(page, entries, "changed", node.Changed)
+	}
 }
 
 // maxDifferences is how many lines about one kind of change are printed without entries.

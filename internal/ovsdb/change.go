@@ -44,6 +44,12 @@ func Insert(table, name string, columns Columns) Change {
 	return Change{rfc.Operation{Op: "insert", Table: table, UUIDName: name, Row: row(columns)}}
 }
 
+// DeleteAll removes all rows of a table.
+func DeleteAll(table string) Change {
+	none := rfc.UUID{GoUUID: "00000000-0000-0000-0000-000000000000"} // libovsdb leaves out an empty condition, which the server needs
+	return Change{rfc.Operation{Op: "delete", Table: table, Where: []rfc.Condition{rfc.NewCondition("_uuid", rfc.ConditionNotEqual, none)}}}
+}
+
 func where(uuid string) []rfc.Condition {
 	return []rfc.Condition{rfc.NewCondition("_uuid", rfc.ConditionEqual, rfc.UUID{GoUUID: uuid})}
 }

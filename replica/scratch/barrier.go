@@ -28,6 +28,12 @@ const seenConfig = "ovn-nb-cfg"
 // ErrNotReady is wrapped if the flows were not installed in time.
 var ErrNotReady = errors.New("the flows were not installed in time")
 
+// EndedError is the error about a daemon that has ended while it computed flows.
+type EndedError struct{ Program, Problem string }
+
+// Error names the daemon, and why it ended.
+func (e *EndedError) Error() string { return e.Program + " has ended: " + e.Problem }
+
 // Wait waits until ovn-northd, if there is one, and every ovn-controller have installed
 // the content of the databases. Meanwhile it numbers the ports that an ovn-controller adds and,
 // with AssumeSessions, sets the state of the BFD sessions that it adds, as ovs-vswitchd would.
@@ -187,7 +193,7 @@ func await(ctx context.Context, rt runtime.Runtime, process runtime.Daemon, done
 		}
 		state, err := rt.State(ctx, process)
 		if err == nil && !state.Running {
-			return fmt.Errorf("%s has ended: %s", process.Program, state.Problem)
+			return &EndedError{process.Program, state.Problem}
 		}
 		_, _ = daemon.Ask(ctx, rt, process.RunDir, process.Program, "version") // one that does not answer may be busy
 	}

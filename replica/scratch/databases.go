@@ -33,6 +33,11 @@ func (s *Scratch) startDatabases(ctx context.Context) (err error) {
 	if !s.options.Northd {
 		return s.addReader(ctx)
 	}
+	if s.options.Anew {
+		if err := s.sb.Transact(ctx, ovsdb.DeleteAll("Logical_Flow")); err != nil {
+			return err
+		}
+	}
 	return s.startNorthd(ctx, s.options.NB)
 }
 

@@ -40,6 +40,9 @@ type Options struct {
 	// on the nodes: they claim ports. Otherwise they can only read it, so that the result
 	// depends on nothing but the recorded SB database.
 	Northd bool
+	// Anew lets ovn-northd make all logical flows anew. It leaves a recorded one as it is, which can name a northbound row
+	// that it is no longer of: one that only had been the first of those that share it, or is gone.
+	Anew bool
 	// AssumeSessions gives BFD sessions whose state was not recorded a state, which Sessions
 	// returns.
 	AssumeSessions bool

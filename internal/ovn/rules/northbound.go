@@ -92,14 +92,16 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 		c.Direction, c.Match, c.Group = row.String("direction"), row.String("match"), n.groups()[row.UUID].name
 		c.Priority, _ = row.Int("priority")
 	case "NAT":
-		shared := n.sharesAddress(row, rule)
-		c.Words = cmp.Or(n.natOfKubeOVN(row, shared), translation(row, shared)) + at
+		c.Shared = n.sharesAddress(row, rule)
+		c.Words = cmp.Or(n.natOfKubeOVN(row, c.Shared), translation(row, c.Shared)) + at
 	case "Load_Balancer":
 		if c.Words = cmp.Or(n.balancerOfKubeOVN(row, rule), loadBalancer(row)); rule.Match != "" {
-			c.Words = cmp.Or(n.sharedVIP(row, rule), c.Words)
+			shared := n.sharedVIP(row, rule)
+			c.Words, c.Shared = cmp.Or(shared, c.Words), shared != ""
 		}
 	case "Logical_Router_Static_Route":
-		c.Words = route(row, n.sharesNextHop(row, rule)) + at
+		c.Shared = n.sharesNextHop(row, rule)
+		c.Words = route(row, c.Shared) + at
 	case "Logical_Router_Policy":
 		c.Action, c.Words = row.String("action"), policy(row)+at
 	case "QoS":

@@ -79,6 +79,8 @@ type Cause struct {
 	Priority    int    // of an ACL
 	Group       string // the port group of an ACL, "" for none
 	Words       string
+	// Shared is set for a logical flow that serves several rows: the cause is any one of them, and Words names what they share.
+	Shared bool
 }
 
 // sourceTables are the tables of the southbound database whose UUIDs ovn-controller writes
