@@ -41,10 +41,13 @@ const (
 type Effect struct {
 	// Ended are sentences about daemons that ended (they crashed) before they had computed the flows. If there is one,
 	// nothing else is known.
-	Ended   []string    `json:"ended,omitempty"`
-	Refused []Refusal   `json:"refused"` // what the later programs log, and the earlier ones do not
-	Rows    []RowChange `json:"rows"`
-	Pairs   Pairs       `json:"pairs"`
+	Ended   []string  `json:"ended,omitempty"`
+	Refused []Refusal `json:"refused"` // what the later programs log, and the earlier ones do not
+	// Accepted is what the earlier programs log, and the later ones do not. It is no difference by itself: what comes of it
+	// is one.
+	Accepted []Refusal   `json:"accepted,omitempty"`
+	Rows     []RowChange `json:"rows"`
+	Pairs    Pairs       `json:"pairs"`
 	// Flows are the nodes whose flows differ; nil if the phases have different tables, whose flows can't be compared.
 	Flows []NodeResult `json:"flows"`
 }

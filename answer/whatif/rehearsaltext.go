@@ -33,19 +33,22 @@ func (m *Mixed) print(page *show.Page, all bool) {
 	m.Effect.print(page, all)
 }
 
-// String returns a refusal in one line.
-func (r Refusal) String() string {
+// text returns a refusal in one line; what says that it is new, or is no more.
+func (r Refusal) text(what string) string {
 	who := r.Program
 	if len(r.Nodes) > 0 {
 		who += " of " + strings.Join(r.Nodes, ", ")
 	}
-	return fmt.Sprintf("%s logs %s that it did not before: %s; the first: %s", who, phrase.Count(r.Count, "message"), r.Problem, r.Example)
+	return fmt.Sprintf("%s %s: %s; the first: %s", who, fmt.Sprintf(what, phrase.Count(r.Count, "message")), r.Problem, r.Example)
 }
 
 func (e *Effect) print(page *show.Page, all bool) {
 	lines := slices.Clone(e.Ended)
 	for _, refused := range e.Refused {
-		lines = append(lines, refused.String())
+		lines = append(lines, refused.text("logs %s that it did not before"))
+	}
+	for _, accepted := range e.Accepted {
+		lines = append(lines, accepted.text("no longer logs %s"))
 	}
 	for _, row := range e.Rows {
 		if row.After == 0 {

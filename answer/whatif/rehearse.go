@@ -159,7 +159,8 @@ func (s *stage) compare(ctx context.Context, before, after *phase) (Effect, erro
 		effect.Ended = []string{before.ended + after.ended}
 		return effect, nil
 	}
-	effect.Refused, effect.Rows = refused(before, after), compareRows(before.rows, after.rows)
+	effect.Refused, effect.Accepted = refused(before, after), refused(after, before)
+	effect.Rows = compareRows(before.rows, after.rows)
 	var err error
 	if effect.Flows, err = compareFlows(s.Deployment.Nodes, before.moment, after.moment); err != nil {
 		return effect, err

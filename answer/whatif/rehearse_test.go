@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,6 +148,11 @@ func TestAnUpgradeNamesWhatItChanges(t *testing.T) {
 			result := rehearsed(t, Upgrade{Deployment: deployment.withNB(nb), To: versions.Pair{OVN: to[release]}})
 			if len(result.Rows) != 1 || result.Rows[0].Table != "ACL" || result.Rows[0].Before != 0 || !strings.Contains(result.Rows[0].What, "late") || len(result.Refused) > 0 {
 				t.Errorf("rows %+v, refused %+v", result.Rows, result.Refused)
+			}
+			if !slices.ContainsFunc(result.Accepted, func(r Refusal) bool {
+				return r.Program == "ovn-controller" && strings.HasPrefix(r.Problem, "error parsing match") && strings.Contains(r.Example, "allow_established")
+			}) {
+				t.Errorf("accepted %+v", result.Accepted)
 			}
 			for _, c := range result.Pairs.Changed {
 				if c.Port.Protocol != "icmp" || c.Witness.To != "vm1" || c.After.Verdict != answer.Unreachable || !strings.Contains(c.After.Rule, "late") || !strings.Contains(c.Witness.Packet, "icmp") {

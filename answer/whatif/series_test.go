@@ -69,19 +69,27 @@ func unhinted(t *testing.T, sb string) string {
 }
 
 // TestAnUpgradeWithinASeriesNamesItsFlows rehearses an upgrade to an ovn-northd that gives another TTL to the messages about
-// expired packets, which reach never asks for. No other flow differs, and no row gains or loses its flows.
+// expired packets, which reach never asks for, and says something else about an address that it refuses. No other flow differs, and
+// no row gains or loses its flows.
 func TestAnUpgradeWithinASeriesNamesItsFlows(t *testing.T) {
 	to := nextRelease(t, func(_ string, program []byte) []byte {
 		const original, other = "ip.ttl = 254; outport", "ip.ttl = 253; outport"
 		if !bytes.Contains(program, []byte(original)) {
 			t.Skipf("this ovn-northd has no %q", original)
 		}
+		program = bytes.ReplaceAll(program, []byte("No MAC address found"), []byte("MAC address is wrong"))
 		return bytes.ReplaceAll(program, []byte(original), []byte(other))
 	})
 	deployment := recordedSet(t, "openstack")
 	deployment.SB = unhinted(t, deployment.SB)
+	deployment.NB = planted(t, deployment.NB, "lsp-add", blue, "odd", "--", "set", "Logical_Switch_Port", "odd", "addresses=wrong")
 	result := rehearsed(t, Upgrade{Deployment: deployment, To: versions.Pair{OVN: to}})
-	if len(result.Refused)+len(result.Rows)+len(result.Pairs.Changed) > 0 || len(result.Flows) == 0 {
+	for text, list := range map[string][]Refusal{"MAC address is wrong": result.Refused, "No MAC address found": result.Accepted} {
+		if len(list) != 1 || list[0].Program != "ovn-northd" || !strings.Contains(list[0].Problem, text) {
+			t.Errorf("%+v", list)
+		}
+	}
+	if len(result.Rows)+len(result.Pairs.Changed) > 0 || len(result.Flows) == 0 {
 		t.Errorf("refused %+v, rows %+v, changed %q, flows %+v", result.Refused, result.Rows, changed(result.Pairs.Changed), result.Flows)
 	}
 	for _, node := range result.Flows {

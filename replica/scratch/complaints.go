@@ -66,11 +66,13 @@ func (s *Scratch) Complaints(ctx context.Context) ([]Complaint, error) {
 
 // isComplaint reports whether a line is about what the databases hold, and not about time, memory and connections.
 // What is logged before all is computed once more can be about what was not there yet, as a tunnel. What the
-// switch refuses, though, ovn-controller logs once, and as information.
+// switch refuses, though, ovn-controller logs once, and as information. So do all programs log an address that they refuse
+// (lib/ovn-util.c of OVN).
 func isComplaint(line *daemonlog.Line, again bool) bool {
 	if bytes.Contains(line.Text, []byte("OpenFlow error")) {
 		return true
 	}
 	others := []string{"timeval", "poll_loop", "coverage", "memory", "reconnect", "jsonrpc", "stream_ssl", "stream_fd", "fatal_signal", "daemon_unix", "vlog", "ovsdb_cs", "rconn", "ovs_rcu"}
-	return again && line.Level >= daemonlog.Warn && !slices.Contains(others, string(line.Module))
+	grave := line.Level >= daemonlog.Warn || bytes.HasPrefix(line.Text, []byte("invalid syntax"))
+	return again && grave && !slices.Contains(others, string(line.Module))
 }
