@@ -117,6 +117,7 @@ func (c *copier) search(ctx context.Context, node bundle.Workdir, found *found, 
 		}
 		of := node.Dir.Join(path)
 		found.add([]byte(path), false, stays)
+		var err error
 		switch how := handlingOf(path); how {
 		case asDatabase:
 			err = c.searchDatabase(ctx, of, found, stays)
