@@ -21,6 +21,7 @@ var (
 	ErrRunning      = errors.New("it is already running")
 	ErrNotInstalled = errors.New("not installed") // the message names the package
 	ErrNoImage      = errors.New("no image")      // the message describes how to get one
+	ErrEnded        = errors.New("it ended")      // a daemon, as soon as it had started
 	ErrNotRunning   = errors.New("no replica is running")
 )
 

@@ -287,6 +287,9 @@ func (s *Scratch) run(ctx context.Context, rt runtime.Runtime, d runtime.Daemon)
 		if errors.Is(err, runtime.ErrNotInstalled) {
 			return fmt.Errorf("%w; flows can only be computed with OVN of the node's own release: install it, or add an image that has it (ovs-offline image add)", err)
 		}
+		if errors.Is(err, runtime.ErrEnded) {
+			return &EndedError{d.Program, err.Error()}
+		}
 		return err
 	}
 	if d.Program == "ovsdb-server" {

@@ -75,7 +75,7 @@ func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string
 		return fmt.Errorf("%w%s", err, daemon.Reason(output))
 	}
 	if _, held, err := daemon.LockOwner(daemon.PIDFile(d)); !held {
-		return errors.Join(fmt.Errorf("it detached, but does not hold %s%s", daemon.PIDFile(d), daemon.Reason(output)), err, launch.kill())
+		return errors.Join(fmt.Errorf("%w: it detached, but does not hold %s%s", runtime.ErrEnded, daemon.PIDFile(d), daemon.Reason(output)), err, launch.kill())
 	}
 	return nil
 }
