@@ -3,8 +3,10 @@ package page_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,22 +72,30 @@ func (r *renaming) database(t *testing.T, file string) {
 	files.Write(t, file, out.String())
 }
 
-// record renames what has a name of its own, or names something of those by its external_ids.
+// record renames what has a name of its own, or names something of those by its external_ids. It goes through the record
+// in an order that only depends on names, so that the same things get the same names in each run.
 func (r *renaming) record(record map[string]any) {
-	for table, rows := range record {
-		byID, ok := rows.(map[string]any)
-		if !ok || table == "Bridge" || table == "Datapath" {
+	for _, table := range slices.Sorted(maps.Keys(record)) {
+		byID, ok := record[table].(map[string]any)
+		if !ok || table == "Bridge" || table == "Datapath" || table == "Open_vSwitch" || strings.HasPrefix(table, "Chassis") || strings.HasSuffix(table, "_Global") {
 			continue
 		}
-		for _, row := range byID {
+		rows := slices.SortedFunc(maps.Values(byID), func(a, b any) int { return strings.Compare(nameIn(a), nameIn(b)) })
+		for _, row := range rows {
 			values, _ := row.(map[string]any)
-			for column, value := range values {
-				if columns[column] && !(table == "Open_vSwitch" || strings.HasPrefix(table, "Chassis") || strings.HasSuffix(table, "_Global")) {
-					values[column] = r.value(column, value)
+			for _, column := range slices.Sorted(maps.Keys(values)) {
+				if columns[column] {
+					values[column] = r.value(column, values[column])
 				}
 			}
 		}
 	}
+}
+
+// nameIn returns the name of a row.
+func nameIn(row any) string {
+	values, _ := row.(map[string]any)
+	return fmt.Sprint(values["name"], values["logical_port"], values["match"])
 }
 
 // kept are keys whose values OVN reads, and which are no names.
