@@ -145,6 +145,9 @@ func (o *options) prepare(command *cobra.Command, _ []string) error {
 	if o.verbose {
 		command.SetContext(logging.NewContext(command.Context(), o.Err))
 	}
+	if err := command.ValidateFlagGroups(); err != nil { // cobra's own check gives it another exit code
+		return usageError(command, err)
+	}
 	if o.podman {
 		o.runtime = engine.Podman
 	}

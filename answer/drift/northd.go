@@ -197,7 +197,7 @@ func (c *comparison) compareLogical(computed *file.Index) error {
 	recordedNames, computedNames := rules.New(c.nb, c.sb), rules.New(c.nb, computed)
 	var missing, changed, extra []logicalChange
 	for _, key := range onlyB {
-		entry := logicalChange{names: computedNames, index: computed, uuid: expected[key].uuid, computed: expected.text(key)}
+		entry := logicalChange{names: computedNames, index: computed, uuid: expected[key].uuid, computed: expected.text(key), key: key}
 		if old := altered[key.place]; len(old) > 0 {
 			entry.recorded = recorded.text(old[0])
 			altered[key.place] = old[1:]
@@ -252,6 +252,7 @@ type logicalChange struct {
 	index              *file.Index
 	uuid               string
 	recorded, computed string
+	key                logicalKey // of the computed one
 }
 
 // nameLogical groups logical flows by their causes.
@@ -282,7 +283,7 @@ func nameLogical(changes []logicalChange) ([]Difference, error) {
 		if name := rule.Datapath.String(); rule.Datapath.Name != "" && !slices.Contains(difference.Datapaths, name) {
 			difference.Datapaths = append(difference.Datapaths, name)
 		}
-		difference.Entries = append(difference.Entries, Entry{Kind: flowdiff.KindLogicalFlow, Recorded: change.recorded, Computed: change.computed})
+		difference.Entries = append(difference.Entries, Entry{Kind: flowdiff.KindLogicalFlow, Recorded: change.recorded, Computed: change.computed, logical: change.key})
 	}
 	for i := range list {
 		d := &list[i]

@@ -50,6 +50,10 @@ func (r *Result) expectation(p *show.Page) {
 		p.Printf("AT_CHECK([grep -q %s northd/ovn-northd.log */ovn-controller.log])\n\n", inM4(show.Word(strings.TrimPrefix(r.Question, "log "))))
 		return
 	}
+	if r.Verdict == "DRIFT" {
+		r.computes(p)
+		return
+	}
 	if r.Microflow == "" {
 		p.Printf("# %s: the packet does not enter at a logical port, so ovn-trace can't be asked\n", inM4(r.Headline))
 		return
@@ -59,6 +63,17 @@ func (r *Result) expectation(p *show.Page) {
 		status = "1"
 	}
 	p.Printf("# %s\nAT_CHECK([%s | grep -q 'output('], [%s])\n\n", inM4(r.Packet), inM4(line("ovn-trace", r.TraceArguments())), status)
+}
+
+// computes prints the check that OVN computes what a node lacks.
+func (r *Result) computes(p *show.Page) {
+	if r.Flow != "" {
+		p.Printf("# installed: %s\n", inM4(r.Flow))
+	}
+	if r.LogicalFlow != "" {
+		p.Printf("AT_CHECK([ovn-sbctl lflow-list | grep -qF %s])\n", inM4(show.Word(r.LogicalFlow)))
+	}
+	p.Printf("\n")
 }
 
 // TraceArguments returns the arguments of ovn-trace that ask about the packet.

@@ -247,8 +247,11 @@ func atom(text string) string {
 	if text != "" && !strings.ContainsFunc(text, func(char rune) bool { return !isPlain(char) }) {
 		return text
 	}
-	quoted, _ := json.Marshal(text)
-	return string(quoted)
+	var quoted strings.Builder
+	encoder := json.NewEncoder(&quoted)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // a string, into memory
+	return strings.TrimSuffix(quoted.String(), "\n")
 }
 
 func sortedKeys(m map[string]string) (keys []string) {

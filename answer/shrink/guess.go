@@ -2,25 +2,21 @@ package shrink
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"ovs-offline/internal/ovsdb/file"
 )
 
-// guess returns the content with the rows that the answer, or the message, names, the rows that these name, and those that have them. It
+// guess returns the content with the rows that the text about what is shown names, the rows that these name, and those that have them. It
 // is small, and often has the same answer.
 func (s *search) guess(ctx context.Context) (*file.Whole, error) {
-	text, err := json.Marshal(s.answer)
-	if err != nil {
-		return nil, err
-	}
-	named := wordsOf(string(text) + " " + s.message)
+	text := s.text()
+	named := wordsOf(text)
 	kept := map[string]bool{}
 	for range 3 { // a port names its peer, and an ACL a port group
 		for _, row := range s.whole.Rows("") {
-			if kept[row.UUID] || isAlways(row) || !named[row.UUID] && !named[s.whole.Name(row)] && !s.quotes(row) {
+			if kept[row.UUID] || isAlways(row) || !named[row.UUID] && !named[s.whole.Name(row)] && !s.isQuoted(row, text) {
 				continue
 			}
 			kept[row.UUID] = true
@@ -42,10 +38,10 @@ func (s *search) guess(ctx context.Context) (*file.Whole, error) {
 	return s.whole.Without(ctx, removed)
 }
 
-// quotes reports whether the message holds the match of a row.
-func (s *search) quotes(row file.Part) bool {
+// isQuoted reports whether a text holds the match of a row.
+func (s *search) isQuoted(row file.Part, text string) bool {
 	match := s.whole.Row(row).String("match")
-	return match != "" && strings.Contains(s.message, match)
+	return match != "" && strings.Contains(text, match)
 }
 
 // isAlways reports whether a row belongs to each database.

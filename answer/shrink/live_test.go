@@ -23,9 +23,8 @@ import (
 // blue is the switch of vm1 and vm2 in the set openstack.
 const blue = "neutron-e3c647f7-8126-4a93-8c43-b76ffa808cd7"
 
-// planted returns a recorded deployment in whose NB database many ACLs were added to a switch, of which one drops what
-// vm2 sends to port 5432 of vm1, and what more words for ovn-nbctl add.
-func planted(t *testing.T, acls int, more ...string) whatif.Deployment {
+// recorded returns the deployment of the set openstack.
+func recorded(t *testing.T) whatif.Deployment {
 	t.Helper()
 	fidelity.NeedScratch(t)
 	folder := ovs.Dir(t)
@@ -40,6 +39,14 @@ func planted(t *testing.T, acls int, more ...string) whatif.Deployment {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return deployment
+}
+
+// planted returns a recorded deployment in whose NB database many ACLs were added to a switch, of which one drops what
+// vm2 sends to port 5432 of vm1, and what more words for ovn-nbctl add.
+func planted(t *testing.T, acls int, more ...string) whatif.Deployment {
+	t.Helper()
+	deployment := recorded(t)
 	path := filepath.Join(ovs.Dir(t), "nb.db")
 	if _, _, err := file.Standalone(t.Context(), deployment.NB, path); err != nil {
 		t.Fatal(err)
@@ -68,6 +75,13 @@ func found(t *testing.T, deployment whatif.Deployment, from, to string) *Result 
 // inSandbox runs the script of a result with empty databases, and returns what ovn-trace says of its packet.
 func inSandbox(t *testing.T, result *Result) string {
 	t.Helper()
+	central := sandbox(t, result)
+	return central.Run(append([]string{"ovn-trace", "--db=" + central.Remote}, result.TraceArguments()...)...)
+}
+
+// sandbox runs the script of a result with empty databases.
+func sandbox(t *testing.T, result *Result) *ovs.Central {
+	t.Helper()
 	var script bytes.Buffer
 	result.Script(&show.Page{Out: &script, Err: &script})
 	path := filepath.Join(ovs.Dir(t), "script.sh")
@@ -82,7 +96,7 @@ func inSandbox(t *testing.T, result *Result) string {
 		t.Fatalf("%v: %s\n%s", err, out, script.String())
 	}
 	central.Nbctl("--wait=sb", "sync")
-	return central.Run(append([]string{"ovn-trace", "--db=" + central.Remote}, result.TraceArguments()...)...)
+	return central
 }
 
 // TestAPlantedDropIsFound shrinks a database of hundreds of ACLs to what a person would write for a test of one of them,

@@ -90,11 +90,13 @@ func rank(row file.Part) int {
 }
 
 // columns returns the columns that can be left out: those that hardly ever decide about a packet, and others. A name says
-// what a row is, and ovn-northd needs a number of NB_Global.
+// what a row is, but for an ACL, which ovn-nbctl acl-add --name would let log. ovn-northd needs a number of NB_Global.
 func (s *search) columns() (unlikely, likely []file.Part) {
 	for _, row := range s.whole.Rows("") {
 		for _, column := range s.whole.Columns(row) {
 			switch {
+			case row.Table == "ACL" && column.Column == "name":
+				unlikely = append(unlikely, column)
 			case slices.Contains([]string{"name", "match", "action", "direction", "priority", "networks", "mac", "nb_cfg", "type"}, column.Column):
 			case slices.Contains([]string{"addresses", "external_ids", "vips", "ip_prefix", "nexthop", "peer"}, column.Column),
 				strings.HasPrefix(row.Table, "Logical_Switch_Port") && column.Column == "options",

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
-	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/ovn"
@@ -41,9 +39,13 @@ type Result struct {
 	Bindings []Binding `json:"bindings"`
 	// Microflow is the packet in the words of ovn-trace(8), and Datapath the switch that it enters; "" for a packet
 	// that enters elsewhere.
-	Datapath  string   `json:"datapath,omitempty"`
-	Microflow string   `json:"microflow,omitempty"`
-	Remarks   []string `json:"remarks,omitempty"`
+	Datapath  string `json:"datapath,omitempty"`
+	Microflow string `json:"microflow,omitempty"`
+	// Flow is the flow, group or meter that drift finds, with names in the place of keys, and LogicalFlow the logical flow that
+	// it is made from, as ovn-sbctl lflow-list prints its match and actions.
+	Flow        string   `json:"flow,omitempty"`
+	LogicalFlow string   `json:"logical_flow,omitempty"`
+	Remarks     []string `json:"remarks,omitempty"`
 }
 
 // Binding is a logical port with the node that has its interface.
@@ -55,12 +57,43 @@ type Binding struct {
 // ErrNothing is wrapped if the question has no verdict that could be kept.
 var ErrNothing = fault.Wrap(fault.Undetermined, errors.New("UNDETERMINED"))
 
-// Question is what a smaller database has to show as the collected one does: the answer about the packet in Trace, or, if
-// Log is not "", a message of ovn-northd or of an ovn-controller that contains this text, also that it has ended. It has
+// Question is what a smaller database has to show as the collected one does. One of the three is set, and the question has
 // neither a change nor another database.
 type Question struct {
-	whatif.Question
+	whatif.Question // with Trace: the answer about a packet
+	// Log is a part of a message of ovn-northd or of an ovn-controller, also that it has ended.
 	Log string
+	// Drift is a part of an entry, or of its cause, that drift finds missing or altered on a node: it has to be computed.
+	Drift string
+}
+
+// shown is what each smaller database has to show: an answer, a message, or an entry that a node lacks.
+type shown interface {
+	// before prepares for the collected database: no daemon runs yet.
+	before(ctx context.Context) error
+	// first notes what the collected database shows; an error wraps ErrNothing if that is nothing to keep.
+	first(ctx context.Context, session *whatif.Session) error
+	// isShown reports whether what the daemons have computed now shows the same.
+	isShown(ctx context.Context, session *whatif.Session) (bool, error)
+	// isIn reports whether an error of the daemons shows it: a message can be about their end.
+	isIn(err error) bool
+	// text returns words and UUIDs of the rows on which it is likely to depend.
+	text() string
+	// nodes returns the nodes whose flows have to be computed for it.
+	nodes(all []ovn.Node) []ovn.Node
+	// describe adds to a result what the smallest database shows.
+	describe(found *Result, smallest *file.Whole)
+}
+
+// shown returns what the question asks to keep.
+func (q *Question) shown() shown {
+	switch {
+	case q.Log != "":
+		return &message{question: q}
+	case q.Drift != "":
+		return &lacking{question: q}
+	}
+	return &packet{question: q}
 }
 
 // Find finds the smallest database for a question.
@@ -70,7 +103,7 @@ func Find(ctx context.Context, question Question) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := find(ctx, question, folder)
+	found, err := find(ctx, &question, folder)
 	if err = errors.Join(err, remove()); err != nil {
 		return nil, err
 	}
@@ -78,7 +111,7 @@ func Find(ctx context.Context, question Question) (*Result, error) {
 	return found, nil
 }
 
-func find(ctx context.Context, question Question, folder string) (found *Result, err error) {
+func find(ctx context.Context, question *Question, folder string) (found *Result, err error) {
 	plain := filepath.Join(folder, "whole.db")
 	if _, _, err := file.Standalone(ctx, question.Deployment.NB, plain); err != nil {
 		return nil, err
@@ -87,132 +120,99 @@ func find(ctx context.Context, question Question, folder string) (found *Result,
 	if err != nil {
 		return nil, err
 	}
-	s := &search{question: question, whole: whole, candidate: filepath.Join(folder, "candidate.db")}
-	err = question.Run(ctx, func(session *whatif.Session, _ versions.Pair) error { return s.first(ctx, session) })
-	if s.isLogged(err) {
-		s.message, err = err.Error(), nil
-	}
-	if err != nil {
+	s := &search{question: question, shown: question.shown(), whole: whole, candidate: filepath.Join(folder, "candidate.db")}
+	if err := s.before(ctx); err != nil {
 		return nil, err
 	}
-	s.question.Deployment.Nodes, s.question.Deployment.NB = s.onTheWay(), filepath.Join(folder, "guess.db")
+	err = question.Run(ctx, func(session *whatif.Session, _ versions.Pair) error { return s.first(ctx, session) })
+	if err != nil && !s.isIn(err) {
+		return nil, err
+	}
+	question.Deployment.Nodes, question.Deployment.NB = s.nodes(question.Deployment.Nodes), filepath.Join(folder, "guess.db")
 	if s.whole, err = s.guess(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.beginning(ctx); err != nil {
 		return nil, err
 	}
-	err = s.question.Run(ctx, func(session *whatif.Session, running versions.Pair) error {
+	err = question.Run(ctx, func(session *whatif.Session, running versions.Pair) error {
 		s.session, s.running = session, running
 		return s.reduce(ctx, whole)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.result(len(whole.Rows("")))
+	return s.result(len(whole.Rows(""))), nil
 }
 
 // search is the state of a search.
 type search struct {
-	question  Question
-	whole     *file.Whole // the smallest content with the same answer so far
+	shown
+	question  *Question
+	whole     *file.Whole // the smallest content that shows it so far
 	candidate string      // the path of the database that is tried
 	session   *whatif.Session
 	running   versions.Pair
-	answer    *answer.Answer // to the question, of the collected database; nil for a message
-	message   string         // that was looked for
-	of        string         // the node whose program logged the message, "" for ovn-northd
-	wanted    signature
 	steps     int
 	refusals  int // databases that the programs did not accept, one after the other
 }
 
-// first asks the question of the collected database.
-func (s *search) first(ctx context.Context, session *whatif.Session) (err error) {
-	s.progress("asking the question of the collected database")
+// beginning writes the database with which the daemons begin: that of the guess. With one for which a daemon ends, there
+// would be no session, so for a message it has nothing but the row of NB_Global.
+func (s *search) beginning(ctx context.Context) error {
+	first := s.whole
 	if s.question.Log != "" {
-		return s.firstMessage(ctx, session)
-	}
-	if s.answer, err = session.Trace(ctx, s.question.Question); err != nil {
-		return err
-	}
-	if s.answer.Verdict == answer.Undetermined {
-		return fmt.Errorf("%w: %s", ErrNothing, s.answer.Headline())
-	}
-	s.wanted = signatureOf(s.answer)
-	return nil
-}
-
-// onTheWay returns the nodes that the packet and its reply pass, or whose program logged the message.
-func (s *search) onTheWay() (nodes []ovn.Node) {
-	if s.answer == nil {
-		all := s.question.Deployment.Nodes
-		i := slices.IndexFunc(all, func(node ovn.Node) bool { return node.Name == s.of })
-		return all[max(0, i):][:1]
-	}
-	for _, node := range s.question.Deployment.Nodes {
-		passes := false
-		for _, a := range append([]*answer.Answer{s.answer}, returns(s.answer)...) {
-			passes = passes || slices.ContainsFunc(a.Path, func(hop answer.Hop) bool { return hop.Node == node.Name }) ||
-				slices.ContainsFunc(a.Outcomes, func(o answer.Outcome) bool { return o.Node == node.Name })
+		removed := map[file.Part]bool{}
+		for _, row := range s.whole.Rows("") {
+			removed[row] = !isAlways(row)
 		}
-		if passes {
-			nodes = append(nodes, node)
+		var err error
+		if first, err = s.whole.Without(ctx, removed); err != nil {
+			return err
 		}
 	}
-	return nodes
+	return first.Write(s.question.Deployment.NB)
 }
 
-func returns(a *answer.Answer) (all []*answer.Answer) {
-	if a.Return != nil {
-		all = append(all, a.Return)
-	}
-	return append(all, a.Replies...)
-}
-
-func (s *search) progress(format string, args ...any) {
-	if s.question.Progress != nil {
-		s.question.Progress(fmt.Sprintf(format, args...))
+func (q *Question) progress(format string, args ...any) {
+	if q.Progress != nil {
+		q.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
 // same reports whether a content gives the same answer.
 func (s *search) same(ctx context.Context, content *file.Whole) (bool, error) {
 	s.steps++
-	s.progress("step %d: %d rows of the NB database", s.steps, len(content.Rows("")))
+	s.question.progress("step %d: %d rows of the NB database", s.steps, len(content.Rows("")))
 	if err := os.RemoveAll(s.candidate); err != nil {
 		return false, err
 	}
 	if err := content.Write(s.candidate); err != nil {
 		return false, err
 	}
-	if err := s.session.Put(ctx, s.candidate); s.isLogged(err) {
-		return true, ctx.Err()
-	} else if err != nil {
-		return false, s.refused(ctx, err)
+	err := s.session.Put(ctx, s.candidate)
+	shows := false
+	if err == nil {
+		shows, err = s.isShown(ctx, s.session)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case s.isIn(err):
+		return true, nil
+	case err != nil:
+		return false, s.refused(err)
 	}
 	s.refusals = 0
-	return s.keeps(ctx)
+	return shows, nil
 }
 
 // refused returns nil for an error about a database that the programs don't accept, because the schema does not allow a
 // row without a part: that part stays. If one database after the other is refused, something else is wrong.
-func (s *search) refused(ctx context.Context, err error) error {
+func (s *search) refused(err error) error {
 	const several = 10
-	if s.refusals++; s.refusals >= several || ctx.Err() != nil {
+	if s.refusals++; s.refusals >= several {
 		return err
 	}
 	return nil
-}
-
-// keeps reports whether the answer is the same with what is computed now.
-func (s *search) keeps(ctx context.Context) (bool, error) {
-	if s.question.Log != "" {
-		return s.keepsMessage(ctx)
-	}
-	found, err := s.session.Trace(ctx, s.question.Question)
-	if ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	return err == nil && signatureOf(found) == s.wanted, nil // a question that can't be asked has another answer
 }

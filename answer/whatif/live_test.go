@@ -295,7 +295,7 @@ func ports(ctx context.Context, path string) (map[string]string, error) {
 func differences(computed, live flowdiff.State, zones, renumbered map[string]bool) []string {
 	d := flowdiff.Compare(computed, live)
 	plain := func(text string) string {
-		return portNumber.ReplaceAllStringFunc(withoutZones(withoutCookies(text), zones), func(port string) string {
+		return portNumber.ReplaceAllStringFunc(withoutZones(flowdiff.WithoutCookies(text), zones), func(port string) string {
 			if at := strings.IndexAny(port, "=:") + 1; renumbered[port[at:]] {
 				return port[:at] + "NEW"
 			}
@@ -312,12 +312,12 @@ func differences(computed, live flowdiff.State, zones, renumbered map[string]boo
 			unmatched[plain(c.A)]--
 			continue
 		}
-		found = append(found, "predicted only: "+withoutCookies(c.A))
+		found = append(found, "predicted only: "+flowdiff.WithoutCookies(c.A))
 	}
 	for _, c := range d.OnlyB {
 		if text := plain(c.B); unmatched[text] > 0 && !learned.MatchString(text) {
 			unmatched[text]--
-			found = append(found, "live only: "+withoutCookies(c.B))
+			found = append(found, "live only: "+flowdiff.WithoutCookies(c.B))
 		}
 	}
 	var predicted, lives, members []string

@@ -2,7 +2,6 @@ package whatif
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"ovs-offline/answer/flowdiff"
@@ -55,7 +54,7 @@ func compareNode(node string, before, after moment) (result NodeResult, err erro
 	result.Same = diff.Same
 	var changed []flowdiff.Change
 	for _, change := range diff.Changed {
-		if !change.Actions || change.Kind == flowdiff.KindFlow && withoutCookies(change.A) == withoutCookies(change.B) {
+		if !change.Actions || change.Kind == flowdiff.KindFlow && flowdiff.WithoutCookies(change.A) == flowdiff.WithoutCookies(change.B) {
 			result.Remade++
 		} else {
 			changed = append(changed, change)
@@ -88,11 +87,6 @@ func compareNode(node string, before, after moment) (result NodeResult, err erro
 	}
 	return result, nil
 }
-
-// cookies matches the cookie of a flow, and the cookies of flows that its actions learn.
-var cookies = regexp.MustCompile(`\bcookie=0x[0-9a-f]+,`)
-
-func withoutCookies(flow string) string { return cookies.ReplaceAllString(flow, "") }
 
 func entryOf(c flowdiff.Change) Entry { return Entry{Kind: c.Kind, Before: c.A, After: c.B} }
 

@@ -148,9 +148,16 @@ func (s *Session) Replace(ctx context.Context, nb string) (*Result, error) {
 	return s.compare(ctx)
 }
 
-// Put puts another NB database in the place of the present one.
+// Put puts another NB database in the place of the present one. The programs compute everything anew, so that the
+// flows do not depend on the database before.
 func (s *Session) Put(ctx context.Context, nb string) error {
 	if err := s.scratch.ReplaceNB(ctx, nb); err != nil {
+		return err
+	}
+	if err := s.scratch.Wait(ctx); err != nil { // for ovn-northd: the controllers would compute the old SB database anew
+		return err
+	}
+	if err := s.scratch.Recompute(ctx); err != nil {
 		return err
 	}
 	return s.readAgain(ctx)

@@ -17,21 +17,37 @@ type Complaint struct {
 	Text    string `json:"text"`
 }
 
+// computing is a program that computes flows.
+type computing struct {
+	node string // "" for ovn-northd
+	runtime.Daemon
+	rt runtime.Runtime
+}
+
+// computing returns ovn-northd, if it runs, and the ovn-controllers.
+func (s *Scratch) computing() (all []computing) {
+	if s.nb != nil {
+		all = append(all, computing{"", northd(s.options.Dir), s.options.central()})
+	}
+	for _, node := range s.options.Nodes {
+		all = append(all, computing{node.Name, s.nodes[node.Name].controller(), s.options.Runtime})
+	}
+	return all
+}
+
+// Recompute lets the programs compute everything once more, and waits for them. What an ovn-controller installs can
+// depend on what was in the databases before: it keeps the flows of a datapath of which the last port has gone.
+func (s *Scratch) Recompute(ctx context.Context) error {
+	for _, d := range s.computing() {
+		_, _ = daemon.Ask(ctx, d.rt, d.RunDir, d.Program, "inc-engine/recompute") // an old release has no such command
+	}
+	return s.Wait(ctx)
+}
+
 // Complaints returns what ovn-northd and the ovn-controllers logged, each text once. They compute everything once
 // more without a limit on the lines that they log, so that none is left out.
 func (s *Scratch) Complaints(ctx context.Context) ([]Complaint, error) {
-	type logging struct {
-		node string
-		runtime.Daemon
-		rt runtime.Runtime
-	}
-	var all []logging
-	if s.nb != nil {
-		all = append(all, logging{"", northd(s.options.Dir), s.options.central()})
-	}
-	for _, node := range s.options.Nodes {
-		all = append(all, logging{node.Name, s.nodes[node.Name].controller(), s.options.Runtime})
-	}
+	all := s.computing()
 	began := map[string]int{} // the lines of a log before that
 	for _, d := range all {
 		_, err := daemonlog.Read(ctx, d.Log, d.Program, daemonlog.Options{}, func(line *daemonlog.Line) error {
@@ -41,11 +57,9 @@ func (s *Scratch) Complaints(ctx context.Context) ([]Complaint, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, command := range []string{"vlog/disable-rate-limit", "inc-engine/recompute"} {
-			_, _ = daemon.Ask(ctx, d.rt, d.RunDir, d.Program, command) // an old release has no such command
-		}
+		_, _ = daemon.Ask(ctx, d.rt, d.RunDir, d.Program, "vlog/disable-rate-limit") // an old release has no such command
 	}
-	if err := s.Wait(ctx); err != nil {
+	if err := s.Recompute(ctx); err != nil {
 		return nil, err
 	}
 	var found []Complaint

@@ -1,0 +1,150 @@
+package shrink
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/drift"
+	"ovs-offline/answer/flowdiff"
+	"ovs-offline/answer/whatif"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
+)
+
+// lacking is an entry that drift finds missing or altered on a node: the databases show it as long as it is computed.
+type lacking struct {
+	question *Question
+	node     ovn.Node
+	wanted   *drift.Wanted
+	content  string // of the entry, as flowdiff.Names.Content has it; "" for a logical flow
+	logical  string // the logical flow that the entry was made from last, as ovn-sbctl lflow-list prints it; "" for none
+	remarks  []string
+}
+
+func (l *lacking) isIn(error) bool { return false }
+
+// before compares the nodes, one after the other, until one lacks such an entry.
+func (l *lacking) before(ctx context.Context) error {
+	var said []string
+	for _, node := range l.question.Deployment.Nodes {
+		report, err := drift.Check(ctx, node.Dir, drift.Options{Runtime: l.question.Runtime, Version: l.question.Version, Northd: true, Chosen: l.question.Chosen,
+			Progress: func(text string) { l.question.progress("%s: %s", node.Name, text) }})
+		if err != nil {
+			return fmt.Errorf("node %s: %w", node.Name, err)
+		}
+		if l.wanted = report.Wanted(l.question.Drift); l.wanted != nil {
+			l.node = node
+			l.remark(report)
+			return nil
+		}
+		said = append(said, node.Name+": "+report.Summary())
+	}
+	return fmt.Errorf("%w: drift finds no missing or altered entry with %q (an extra one is computed from no database): %s", ErrNothing, l.question.Drift, strings.Join(said, "; "))
+}
+
+// remark notes what the databases do not say about the entry.
+func (l *lacking) remark(report *drift.Report) {
+	l.remarks = slices.Concat(report.Doubts, report.Remarks)
+	if slices.Contains([]string{"MAC_Binding", "FDB", "ECMP_Nexthop"}, l.wanted.Row) {
+		l.remarks = append(l.remarks, fmt.Sprintf("the flow is made from a row of %s of the SB database, which the commands do not make", l.wanted.Row))
+	}
+}
+
+// first finds the entry among what is computed from the collected databases.
+func (l *lacking) first(ctx context.Context, session *whatif.Session) error {
+	entry := l.wanted.Entry
+	if entry.Kind != flowdiff.KindLogicalFlow {
+		_, names, err := session.Installed(l.node.Name)
+		if err != nil {
+			return err
+		}
+		l.content = names.Content(entry.Kind, entry.Computed)
+	}
+	is, err := l.isShown(ctx, session)
+	if err == nil && !is {
+		err = fmt.Errorf("%w: %s is computed from the SB database of the node, and not from its NB database: drift --northd compares these", ErrNothing, entry.Computed)
+	}
+	return err
+}
+
+// isShown reports whether the entry is computed now, and notes the logical flow that it is made from.
+func (l *lacking) isShown(_ context.Context, session *whatif.Session) (bool, error) {
+	entry, sb := l.wanted.Entry, session.SB()
+	if entry.Kind == flowdiff.KindLogicalFlow {
+		l.logical = logicalText(entry.Computed)
+		return entry.IsLogicalIn(sb)
+	}
+	state, names, err := session.Installed(l.node.Name)
+	if err != nil {
+		return false, err
+	}
+	flow := names.Find(state, entry.Kind, l.content)
+	if flow == "" {
+		return false, nil
+	}
+	cause, _, err := names.CauseOf(flow)
+	if err != nil || cause.Row != logicalFlow {
+		return true, err
+	}
+	row, _, err := sb.Row(logicalFlow, cause.UUID)
+	l.logical = fmt.Sprintf("match=(%s), action=(%s)", row.String("match"), row.String("actions"))
+	return true, err
+}
+
+const logicalFlow = "Logical_Flow"
+
+// logicalText returns the part of a logical flow in the notation of ovn-sbctl lflow-list that is the same in each release.
+func logicalText(flow string) string {
+	if at := strings.Index(flow, "match=("); at >= 0 {
+		return flow[at:]
+	}
+	return flow
+}
+
+func (l *lacking) text() string {
+	return strings.Join([]string{l.wanted.NorthboundUUID, l.wanted.Name, l.wanted.String(), l.content, l.logical}, "\n")
+}
+
+func (l *lacking) nodes([]ovn.Node) []ovn.Node { return []ovn.Node{l.node} }
+
+func (l *lacking) describe(found *Result, smallest *file.Whole) {
+	entry := l.wanted.Entry
+	found.Question, found.Verdict, found.Rule = "drift "+l.question.Drift, "DRIFT", l.wanted.What
+	found.Headline = fmt.Sprintf("%s lacks a %s that OVN computes", l.node.Name, entry.Kind)
+	if entry.Recorded != "" && entry.Kind != flowdiff.KindLogicalFlow {
+		found.Headline = fmt.Sprintf("%s has a %s otherwise than OVN computes it", l.node.Name, entry.Kind)
+	}
+	found.Flow, found.LogicalFlow = l.content, l.logical
+	found.Remarks = append(found.Remarks, l.remarks...)
+	attached, err := l.attached()
+	if err != nil {
+		found.Remarks = append(found.Remarks, fmt.Sprintf("the ports of %s: %v", l.node.Name, err))
+	}
+	for _, port := range smallest.Rows("Logical_Switch_Port") {
+		if name := smallest.Name(port); attached[name] {
+			found.Bindings = append(found.Bindings, Binding{name, l.node.Name})
+		}
+	}
+}
+
+// attached returns the logical ports that have an interface on the node.
+func (l *lacking) attached() (map[string]bool, error) {
+	index, err := file.OpenIndex(context.Background(), l.node.Dir.Database(workdir.OVS))
+	if err != nil {
+		return nil, err
+	}
+	defer index.Close()
+	ports := map[string]bool{}
+	for row, err := range index.Rows("Interface", "external_ids") {
+		if err != nil {
+			return nil, err
+		}
+		if id := row.Map("external_ids")["iface-id"]; id != "" {
+			ports[id] = true
+		}
+	}
+	return ports, nil
+}
