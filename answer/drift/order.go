@@ -9,6 +9,7 @@ import (
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/replica/scratch"
 )
@@ -122,7 +123,7 @@ func (c *comparison) next(rival rival, now flowdiff.Diff) (uuid string, differs 
 // stage, which still exists.
 func (c *comparison) rivals(changes []flowdiff.Change) (found []rival, err error) {
 	err = c.eachOtherCookie(changes, func(change flowdiff.Change, was, is flowdiff.Cause) {
-		if was.Row == logicalFlow && is.Row == logicalFlow && was.Stage == is.Stage {
+		if was.Row == ovn.LogicalFlowTable && is.Row == ovn.LogicalFlowTable && was.Stage == is.Stage {
 			found = append(found, rival{change, was.UUID, []string{is.UUID}})
 		}
 	})
@@ -144,8 +145,6 @@ func (c *comparison) eachOtherCookie(changes []flowdiff.Change, use func(change 
 	}
 	return nil
 }
-
-const logicalFlow = "Logical_Flow"
 
 // independent chooses rivals that can be decided in one round: no rival needs a logical flow that
 // another has to be without.
@@ -176,7 +175,7 @@ func (c *comparison) compareWithout(ctx context.Context, scratch *scratch.Scratc
 	slices.Sort(uuids)
 	var remove, restore []ovsdb.Change
 	for _, uuid := range slices.Compact(uuids) {
-		row, _, err := c.sb.Row(logicalFlow, uuid, datapathColumns()...)
+		row, _, err := c.sb.Row(ovn.LogicalFlowTable, uuid, datapathColumns()...)
 		if err != nil {
 			return diff, err
 		}
@@ -186,7 +185,7 @@ func (c *comparison) compareWithout(ctx context.Context, scratch *scratch.Scratc
 				removed[column], restored[column] = nil, ovsdb.Ref{UUID: datapath}
 			}
 		}
-		remove, restore = append(remove, ovsdb.Update(logicalFlow, uuid, removed)), append(restore, ovsdb.Update(logicalFlow, uuid, restored))
+		remove, restore = append(remove, ovsdb.Update(ovn.LogicalFlowTable, uuid, removed)), append(restore, ovsdb.Update(ovn.LogicalFlowTable, uuid, restored))
 	}
 	if err := sb.Transact(ctx, remove...); err != nil {
 		return diff, err

@@ -73,7 +73,7 @@ type Entry struct {
 	// Datapath lists recorded flows of the datapath that name the cookie of the flow.
 	Datapath []string `json:"datapath,omitempty"`
 
-	logical logicalKey // of a logical flow that was computed
+	logical flowdiff.LogicalKey // of a logical flow that was computed
 }
 
 // LeftOut is recorded flows that ovn-controller does not install, and that are not compared.

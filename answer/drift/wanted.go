@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/ovsdb/file"
 )
 
@@ -33,7 +34,6 @@ func (r *Report) Wanted(text string) *Wanted {
 
 // IsLogicalIn reports whether an SB database has the logical flow, for the same datapath.
 func (e *Entry) IsLogicalIn(sb *file.Index) (bool, error) {
-	flows, err := readLogical(sb)
-	_, has := flows[e.logical]
-	return has, err
+	flows, err := flowdiff.ReadLogical(nil, sb)
+	return err == nil && flows.Has(e.logical), err
 }

@@ -86,15 +86,13 @@ func (l *lacking) isShown(_ context.Context, session *whatif.Session) (bool, err
 		return false, nil
 	}
 	cause, _, err := names.CauseOf(flow)
-	if err != nil || cause.Row != logicalFlow {
+	if err != nil || cause.Row != ovn.LogicalFlowTable {
 		return true, err
 	}
-	row, _, err := sb.Row(logicalFlow, cause.UUID)
+	row, _, err := sb.Row(ovn.LogicalFlowTable, cause.UUID)
 	l.logical = fmt.Sprintf("match=(%s), action=(%s)", row.String("match"), row.String("actions"))
 	return true, err
 }
-
-const logicalFlow = "Logical_Flow"
 
 // logicalText returns the part of a logical flow in the notation of ovn-sbctl lflow-list that is the same in each release.
 func logicalText(flow string) string {

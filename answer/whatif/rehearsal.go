@@ -50,6 +50,11 @@ type Effect struct {
 	Pairs    Pairs       `json:"pairs"`
 	// Flows are the nodes whose flows differ; nil if the phases have different tables, whose flows can't be compared.
 	Flows []NodeResult `json:"flows"`
+	// Logical are the logical flows that differ; nil if the flows of a node show differences, or if the releases are of different
+	// series, whose pipelines differ in most stages.
+	Logical *Changes `json:"logical,omitempty"`
+	// Collisions are tables of which it is not known what becomes of packets in the later phase. If there is one, no pair is known.
+	Collisions []Collision `json:"collisions,omitempty"`
 }
 
 // Pairs are the answers to who reaches whom.
@@ -65,7 +70,7 @@ type Pairs struct {
 
 // Differs reports whether the later programs do something else.
 func (e *Effect) Differs() bool {
-	return len(e.Ended)+len(e.Refused)+len(e.Rows)+len(e.Pairs.Changed)+len(e.Flows) > 0
+	return len(e.Ended)+len(e.Refused)+len(e.Rows)+len(e.Pairs.Changed)+len(e.Flows)+len(e.Collisions) > 0 || e.Logical != nil && !e.Logical.Equal()
 }
 
 // Differs reports whether a phase of the upgrade changes something.
@@ -78,15 +83,18 @@ func (r *Rehearsal) IsIncomplete() bool {
 	return len(r.Doubts) > 0 || r.Pairs.Undetermined > 0 || slices.ContainsFunc(r.Mixed, func(m Mixed) bool { return m.Pairs.Undetermined > 0 })
 }
 
-// pairsOf sorts out the pairs of which nothing is known.
-func pairsOf(changes *reach.Changes) Pairs {
+// pairsOf sorts out the pairs of which nothing is known: with collisions, of none.
+func pairsOf(changes *reach.Changes, collisions []Collision) Pairs {
 	pairs := Pairs{Changed: []reach.Change{}, Compared: changes.Compared, Undetermined: changes.Undetermined, Questions: changes.Answered, Remarks: changes.Remarks}
 	for _, change := range changes.Changed {
-		if change.Witness.Undetermined() {
+		if change.Witness.Undetermined() || len(collisions) > 0 {
 			pairs.Unknown = append(pairs.Unknown, change)
 		} else {
 			pairs.Changed = append(pairs.Changed, change)
 		}
+	}
+	if len(collisions) > 0 {
+		pairs.Undetermined = pairs.Compared
 	}
 	return pairs
 }

@@ -71,6 +71,12 @@ func (e *Effect) print(page *show.Page, all bool) {
 		page.Printf("flows are not compared one by one: the releases have different tables\n")
 	}
 	printNodes(page, all, e.Flows)
+	if e.Logical != nil {
+		e.Logical.print(page, all, "logical flows")
+	}
+	for _, collision := range e.Collisions {
+		page.Printf("UNDETERMINED: %s\n", terminal.Escape(collision.String()))
+	}
 	e.Pairs.print(page)
 }
 

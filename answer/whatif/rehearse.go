@@ -165,6 +165,14 @@ func (s *stage) compare(ctx context.Context, before, after *phase) (Effect, erro
 	if effect.Flows, err = compareFlows(s.Deployment.Nodes, before.moment, after.moment); err != nil {
 		return effect, err
 	}
+	if len(effect.Flows) == 0 && versions.Minor(s.old.versions.OVN) == versions.Minor(s.new.versions.OVN) {
+		if effect.Logical, err = compareLogical(before.moment, after.moment); err != nil {
+			return effect, err
+		}
+	}
+	if effect.Collisions, err = after.moment.collisions(s.Deployment.Nodes); err != nil {
+		return effect, err
+	}
 	s.progress("asking who reaches whom")
 	comparison, err := reach.Compare(ctx, before.session, after.session, reach.Options{Services: true, External: s.External, Rules: true})
 	if err != nil {
@@ -173,7 +181,7 @@ func (s *stage) compare(ctx context.Context, before, after *phase) (Effect, erro
 	changes := comparison.Changes(ctx, func(questions int) {
 		s.progress(fmt.Sprintf("asked %d of %d questions of both", questions, comparison.Questions))
 	})
-	effect.Pairs = pairsOf(changes)
+	effect.Pairs = pairsOf(changes, effect.Collisions)
 	return effect, ctx.Err()
 }
 

@@ -23,7 +23,12 @@ type Result struct {
 // NodeResult is the effect of a change on the flows, groups and meters of the integration bridge of
 // a node.
 type NodeResult struct {
-	Node    string       `json:"node"`
+	Node string `json:"node"`
+	Changes
+}
+
+// Changes are the entries that differ.
+type Changes struct {
 	Added   []Difference `json:"added"`
 	Removed []Difference `json:"removed"`
 	Changed []Difference `json:"changed"`
@@ -34,7 +39,7 @@ type NodeResult struct {
 }
 
 // Equal reports whether nothing changes.
-func (n *NodeResult) Equal() bool { return len(n.Added)+len(n.Removed)+len(n.Changed) == 0 }
+func (c *Changes) Equal() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 }
 
 // Difference is the entries that change and have one cause.
 type Difference = flowdiff.Difference[Entry]
@@ -93,24 +98,24 @@ func entryOf(c flowdiff.Change) Entry { return Entry{Kind: c.Kind, Before: c.A, 
 // EntryKind implements flowdiff.Entry.
 func (e Entry) EntryKind() string { return e.Kind }
 
-// Summary returns what changes on a node in one sentence.
-func (n *NodeResult) Summary() string {
+// Summary returns what changes in one sentence.
+func (c *Changes) Summary() string {
 	text := "nothing changes"
-	if !n.Equal() {
+	if !c.Equal() {
 		var parts []string
 		for _, part := range []struct {
 			list []Difference
 			how  string
-		}{{n.Added, "added"}, {n.Removed, "removed"}, {n.Changed, "changed"}} {
+		}{{c.Added, "added"}, {c.Removed, "removed"}, {c.Changed, "changed"}} {
 			if len(part.list) > 0 {
 				parts = append(parts, fmt.Sprintf("%s %s", flowdiff.CountEntries(part.list), part.how))
 			}
 		}
 		text = strings.Join(parts, ", ")
 	}
-	text += fmt.Sprintf("; %d are the same", n.Same)
-	if n.Remade > 0 {
-		text += fmt.Sprintf(", and %d only get another cookie", n.Remade)
+	text += fmt.Sprintf("; %d are the same", c.Same)
+	if c.Remade > 0 {
+		text += fmt.Sprintf(", and %d only get another cookie", c.Remade)
 	}
 	return text
 }

@@ -33,10 +33,37 @@ func compareFlows(nodes []ovn.Node, before, after moment) ([]NodeResult, error) 
 	return differing, nil
 }
 
+// compareLogical compares the logical flows of two phases by the names of their stages.
+func compareLogical(before, after moment) (*Changes, error) {
+	was, err := flowdiff.ReadLogicalByStage(before.nb, before.sb)
+	if err != nil {
+		return nil, err
+	}
+	is, err := flowdiff.ReadLogicalByStage(after.nb, after.sb)
+	if err != nil {
+		return nil, err
+	}
+	diff := flowdiff.CompareLogical(was, is)
+	changes := &Changes{Same: diff.Same}
+	for _, part := range []struct {
+		list []flowdiff.LogicalChange
+		into *[]Difference
+	}{{diff.OnlyB, &changes.Added}, {diff.OnlyA, &changes.Removed}, {diff.Changed, &changes.Changed}} {
+		if *part.into, err = flowdiff.NameLogical(part.list, logicalEntryOf); err != nil {
+			return nil, err
+		}
+	}
+	return changes, nil
+}
+
+func logicalEntryOf(c flowdiff.LogicalChange) Entry {
+	return Entry{Kind: flowdiff.KindLogicalFlow, Before: c.A, After: c.B}
+}
+
 // tables returns what the tables of the logical pipelines are for, and where in the integration bridges of the nodes they are.
 func (m *moment) tables() (map[string]bool, error) {
 	found := map[string]bool{}
-	for row, err := range m.sb.Rows("Logical_Flow", "pipeline", "table_id", "external_ids") {
+	for row, err := range m.sb.Rows(ovn.LogicalFlowTable, "pipeline", "table_id", "external_ids") {
 		if err != nil {
 			return nil, err
 		}

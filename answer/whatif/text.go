@@ -32,11 +32,16 @@ func (r *Result) Print(page *show.Page, asked string, entries bool) {
 
 func printNodes(page *show.Page, entries bool, nodes []NodeResult) {
 	for _, node := range nodes {
-		page.Printf("%s: %s\n", terminal.Escape(node.Node), node.Summary())
-		printDifferences(page, entries, "added", node.Added)
-		printDifferences(page, entries, "removed", node.Removed)
-		printDifferences(page, entries, "changed", node.Changed)
+		node.print(page, entries, node.Node)
 	}
+}
+
+// print prints the changes of what has a name.
+func (c *Changes) print(page *show.Page, entries bool, name string) {
+	page.Printf("%s: %s\n", terminal.Escape(name), c.Summary())
+	printDifferences(page, entries, "added", c.Added)
+	printDifferences(page, entries, "removed", c.Removed)
+	printDifferences(page, entries, "changed", c.Changed)
 }
 
 // maxDifferences is how many lines about one kind of change are printed without entries.

@@ -17,6 +17,9 @@ type Datapath struct {
 	Northbound string // the UUID of its northbound row, "" if the southbound row does not have it
 }
 
+// LogicalFlowTable is the table of the southbound database with the logical flows.
+const LogicalFlowTable = "Logical_Flow"
+
 // DatapathTable is the table of the southbound database with a row for each datapath.
 const DatapathTable = "Datapath_Binding"
 

@@ -90,7 +90,7 @@ func sourceTables() []string {
 		"Chassis_Template_Var", "Chassis", "FDB", "Datapath_Binding", "ECMP_Nexthop"}
 }
 
-const logicalFlow = "Logical_Flow"
+const logicalFlow = ovn.LogicalFlowTable
 
 // Find returns the rule of a flow of the integration bridge; ok is false if no row has its
 // cookie.

@@ -88,3 +88,6 @@ func (p *Probe) Send(ctx context.Context, from, protocol, to string, port uint16
 	}
 	return arrived, err
 }
+
+// Address returns the IPv4 address of the end point with a label, "" if there is none.
+func (p *Probe) Address(label string) string { return p.hosts[label].ip }

@@ -1,4 +1,4 @@
-package drift
+package flowdiff
 
 import (
 	"crypto/sha256"
@@ -53,7 +53,7 @@ func (g ecmpGroups) names() ecmpNames {
 
 // neutral returns the key of a flow without the numbers of its group. It reports whether the
 // flow has such numbers. The flows for the next hops of a group differ by their actions then.
-func (n ecmpNames) neutral(flow logicalFlowOf) (logicalKey, bool) {
+func (n ecmpNames) neutral(flow logicalFlowOf) (LogicalKey, bool) {
 	key := flow.key
 	if at := ecmpWritten.FindStringSubmatchIndex(key.actions); at != nil {
 		hops := strings.Count(key.actions[at[6]:at[7]], ",") + 1
