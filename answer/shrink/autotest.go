@@ -62,11 +62,12 @@ func (r *Result) expectation(p *show.Page) {
 	if r.Verdict == string(answer.Unreachable) {
 		status = "1"
 	}
-	p.Printf("# %s\nAT_CHECK([%s | grep -q 'output('], [%s])\n\n", inM4(r.Packet), inM4(line("ovn-trace", r.TraceArguments())), status)
+	p.Printf("# %s\nAT_CHECK([%s | grep -q %s], [%s])\n\n", inM4(r.Packet), inM4(line("ovn-trace", r.TraceArguments())), inM4("'output('"), status)
 }
 
-// computes prints the check that OVN computes what a node lacks.
+// computes prints the check that OVN computes what a node lacks. Another release can write a logical flow otherwise.
 func (r *Result) computes(p *show.Page) {
+	p.Printf("# as OVN %s computes it\n", inM4(r.Running.OVN))
 	if r.Flow != "" {
 		p.Printf("# installed: %s\n", inM4(r.Flow))
 	}
@@ -81,8 +82,28 @@ func (r *Result) TraceArguments() []string {
 	return []string{"--minimal", "--ct=new", "--ct=new", r.Datapath, r.Microflow}
 }
 
-// inM4 returns a text with Autoconf's quadrigraphs for brackets, which would quote, and for what begins a comment or a
-// parameter of a macro.
+// inM4 returns a text with Autoconf's quadrigraphs for brackets, which would quote, for what begins a comment or a
+// parameter of a macro, and for parentheses that are no pairs, which would end or prolong the arguments of one.
 func inM4(text string) string {
+	if !isBalanced(text) {
+		text = strings.NewReplacer("(", "@{:@", ")", "@:}@").Replace(text)
+	}
 	return strings.NewReplacer("[", "@<:@", "]", "@:>@", "$", "@S|@", "#", "@%:@").Replace(text)
+}
+
+// isBalanced reports whether the parentheses of a text are pairs.
+func isBalanced(text string) bool {
+	open := 0
+	for _, char := range text {
+		switch char {
+		case '(':
+			open++
+		case ')':
+			open--
+		}
+		if open < 0 {
+			return false
+		}
+	}
+	return open == 0
 }

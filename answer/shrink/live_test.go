@@ -124,7 +124,7 @@ func TestAPlantedDropIsFound(t *testing.T) {
 	}
 	var test bytes.Buffer
 	result.Autotest(&show.Page{Out: &test, Err: &test})
-	for _, line := range []string{"AT_SETUP([vm2 vm1:5432: UNREACHABLE])", "ovn_start", "check ovn-nbctl ls-add " + blue, "| grep -q 'output('], [1])", "AT_CLEANUP"} {
+	for _, line := range []string{"AT_SETUP([vm2 vm1:5432: UNREACHABLE])", "ovn_start", "check ovn-nbctl ls-add " + blue, "| grep -q 'output@{:@'], [1])", "AT_CLEANUP"} {
 		if !strings.Contains(test.String(), line) {
 			t.Errorf("no %s in %s", line, test.String())
 		}
@@ -161,7 +161,7 @@ func TestHostileNamesStayWords(t *testing.T) {
 	if _, owned := os.Stat(filepath.Join(dir, "owned")); err != nil || owned == nil || !strings.Contains(string(out), "ls-add|$(touch owned)|") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if strings.Contains(test.String(), "a])") {
+	if strings.Contains(test.String(), "a])") || !isBalanced(test.String()) {
 		t.Error(test.String())
 	}
 }
