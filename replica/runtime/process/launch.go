@@ -140,9 +140,10 @@ func staysEmpty(pid int, where string) bool {
 	if err != nil {
 		return true
 	}
-	// arg_start, arg_end, env_start and env_end of proc(5), which counts the name as field 2. The
-	// kernel sets env_end last, and shows neither text before.
-	const first, argStart = 3, 48
+	// startcode, arg_start, arg_end, env_start and env_end of proc(5), which counts the name as field 2. During an
+	// exec they are 0, and env_end is env_start for a moment; startcode is set when both texts are there
+	// (create_elf_tables and load_elf_binary in fs/binfmt_elf.c of Linux).
+	const first, startCode, argStart = 3, 26, 48
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) <= argStart+3-first {
 		return false
@@ -155,7 +156,7 @@ func staysEmpty(pid int, where string) bool {
 	if where == "environ" {
 		start += 2
 	}
-	return address(argStart+3) != 0 && address(start) >= address(start+1)
+	return address(startCode) != 0 && address(argStart+3) != 0 && address(start) >= address(start+1)
 }
 
 // readProc returns a file of a process. os.ReadFile takes three times as many system calls, and
