@@ -14,7 +14,7 @@ import (
 	"ovs-offline/test/daemons/ovs"
 )
 
-// without removes the only line of a recorded dump of compute1 that has all these parts.
+// without removes the lines of a recorded dump of compute1 that have all these parts.
 func without(t *testing.T, deployment whatif.Deployment, dump workdir.Dump, parts ...string) {
 	t.Helper()
 	path, removed, kept := compute1(t, deployment).Dir.DumpFile("br-int", dump), 0, ""
@@ -25,8 +25,8 @@ func without(t *testing.T, deployment whatif.Deployment, dump workdir.Dump, part
 			removed++
 		}
 	}
-	if removed != 1 {
-		t.Fatalf("%d lines have %q", removed, parts)
+	if removed == 0 {
+		t.Fatalf("no line has %q", parts)
 	}
 	files.Write(t, path, kept)
 }
@@ -70,7 +70,7 @@ func installs(t *testing.T, result *Result) (flows, groups string) {
 // person would write: a switch, a port, a port group and the ACL.
 func TestAFlowThatANodeLacksIsFound(t *testing.T) {
 	deployment := recorded(t)
-	without(t, deployment, workdir.Flows, "table=46,", "udp,reg15=0x2", "nw_src=192.168.10.0/24,tp_dst=161")
+	without(t, deployment, workdir.Flows, "table=46,", "nw_src=192.168.10.0/24,tp_dst=161")
 	result, err := lackingIn(t, deployment, "tp_dst=161")
 	if err != nil {
 		t.Fatal(err)
