@@ -54,7 +54,7 @@ demo: deps build
 test: test-deps
 	@mkdir -p build
 	go run ./scripts/sets all build/sets
-	OVS_OFFLINE_SETS=$(CURDIR)/build/sets $(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json $(RERUN) --packages ./... -- -count=1 -p 2 -timeout 30m
+	OVS_OFFLINE_SETS=$(CURDIR)/build/sets scripts/in-memory $(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json $(RERUN) --packages ./... -- -count=1 -p 2 -timeout 30m
 	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test.json
 
 # The tests that start no daemon or other program, under a minute with a warm
