@@ -11,7 +11,6 @@ import (
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/workdir"
 )
 
 // lacking is an entry that drift finds missing or altered on a node: the databases show it as long as it is computed.
@@ -19,8 +18,9 @@ type lacking struct {
 	question *Question
 	node     ovn.Node
 	wanted   *drift.Wanted
-	content  string // of the entry, as flowdiff.Names.Content has it; "" for a logical flow
-	logical  string // the logical flow that the entry was made from last, as ovn-sbctl lflow-list prints it; "" for none
+	content  string          // of the entry, as flowdiff.Names.Content has it; "" for a logical flow
+	logical  string          // the logical flow that the entry was made from last, as ovn-sbctl lflow-list prints it; "" for none
+	attached map[string]bool // logical ports that have an interface on the node
 	remarks  []string
 }
 
@@ -38,7 +38,8 @@ func (l *lacking) before(ctx context.Context) error {
 		if l.wanted = report.Wanted(l.question.Drift); l.wanted != nil {
 			l.node = node
 			l.remark(report)
-			return nil
+			l.attached, err = attachedTo(ctx, node)
+			return err
 		}
 		said = append(said, node.Name+": "+report.Summary())
 	}
@@ -117,28 +118,24 @@ func (l *lacking) describe(found *Result, smallest *file.Whole) {
 	}
 	found.Flow, found.LogicalFlow = l.content, l.logical
 	found.Remarks = append(found.Remarks, l.remarks...)
-	attached, err := l.attached()
-	if err != nil {
-		found.Remarks = append(found.Remarks, fmt.Sprintf("the ports of %s: %v", l.node.Name, err))
-	}
 	for _, port := range smallest.Rows("Logical_Switch_Port") {
-		if name := smallest.Name(port); attached[name] {
+		if name := smallest.Name(port); l.attached[name] {
 			found.Bindings = append(found.Bindings, Binding{name, l.node.Name})
 		}
 	}
 }
 
-// attached returns the logical ports that have an interface on the node.
-func (l *lacking) attached() (map[string]bool, error) {
-	index, err := file.OpenIndex(context.Background(), l.node.Dir.Database(workdir.OVS))
+// attachedTo returns the logical ports that have an interface on a node.
+func attachedTo(ctx context.Context, node ovn.Node) (map[string]bool, error) {
+	index, err := file.OpenIndex(ctx, node.Dir.SwitchDatabase())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("node %s: %w", node.Name, err)
 	}
 	defer index.Close()
 	ports := map[string]bool{}
 	for row, err := range index.Rows("Interface", "external_ids") {
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("node %s: %w", node.Name, err)
 		}
 		if id := row.Map("external_ids")["iface-id"]; id != "" {
 			ports[id] = true
