@@ -122,6 +122,9 @@ func translated(text string, by map[string]string) string {
 	})
 }
 
+// firstMember matches the end of the name of a group that is called by its first member: which one that is depends on the names.
+var firstMember = regexp.MustCompile(`\S+ \+([0-9]+)`)
+
 // answersOf returns the cells of the matrix of a folder's replicas, and what drift prints, with everything replaced as a
 // map says.
 func (s session) answersOf(folder string, by map[string]string) (cells, drift []string) {
@@ -147,7 +150,8 @@ func (s session) answersOf(folder string, by map[string]string) (cells, drift []
 			asked = append(asked, translated(fmt.Sprint(one), by))
 		}
 		slices.Sort(asked)
-		cells = append(cells, translated(fmt.Sprint(cell.From, " ", cell.To), by)+fmt.Sprint(" ", cell.Port, " ", cell.Verdict, " ", cell.Reason, asked))
+		groups := firstMember.ReplaceAllString(translated(fmt.Sprint(cell.From, " ", cell.To), by), "members +$1")
+		cells = append(cells, groups+fmt.Sprint(" ", cell.Port, " ", cell.Verdict, " ", cell.Reason, asked))
 	}
 	out, _ = s.command("-w", folder, "drift").Output()
 	for line := range strings.Lines(string(out)) {
