@@ -122,7 +122,7 @@ func translated(text string, by map[string]string) string {
 	})
 }
 
-// firstMember matches the end of the name of a group that is called by its first member: which one that is depends on the names.
+// firstMember matches the name of a group without a name, which reach calls by the first of its members in the order of names.
 var firstMember = regexp.MustCompile(`\S+ \+([0-9]+)`)
 
 // answersOf returns the cells of the matrix of a folder's replicas, and what drift prints, with everything replaced as a

@@ -14,8 +14,8 @@ type Wanted struct {
 	Entry      Entry
 }
 
-// Wanted returns the first entry of this kind in whose texts, or in whose cause, a text occurs; nil if there is none. An
-// entry of which only the cookie differs is none of them: the node has what it does.
+// Wanted returns the first entry that is missing or altered and whose flow or cause contains a text, or nil. It skips an entry
+// that differs only in its cookie, because the node treats packets as it should.
 func (r *Report) Wanted(text string) *Wanted {
 	differences := slices.Concat(r.Missing, r.Altered)
 	if r.Northd != nil {
@@ -32,8 +32,11 @@ func (r *Report) Wanted(text string) *Wanted {
 	return nil
 }
 
-// IsLogicalIn reports whether an SB database has the logical flow, for the same datapath.
-func (e *Entry) IsLogicalIn(sb *file.Index) (bool, error) {
+// LogicalIn returns the UUID of the same logical flow, for the same datapath, in an SB database; "" if it has none.
+func (e *Entry) LogicalIn(sb *file.Index) (uuid string, err error) {
 	flows, err := flowdiff.ReadLogical(nil, sb)
-	return err == nil && flows.Has(e.logical), err
+	if err != nil {
+		return "", err
+	}
+	return flows.UUID(e.logical), nil
 }

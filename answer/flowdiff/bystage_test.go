@@ -11,8 +11,8 @@ import (
 	"ovs-offline/test/generate/ovndb"
 )
 
-// logicalOf returns the logical flows of a database with a router that has these stages, in their order, with these flows:
-// "STAGE PRIORITY MATCH | ACTIONS". table(STAGE) in them stands for the number of its table.
+// logicalOf returns the logical flows of a router with these stages, in their order. Each flow is
+// "STAGE PRIORITY MATCH | ACTIONS", in which table(STAGE) stands for the number of the table of a stage.
 func logicalOf(t *testing.T, stages []string, flows ...string) *Logical {
 	t.Helper()
 	const router = "d0000000-0000-4000-8000-000000000001"
@@ -42,9 +42,9 @@ func logicalOf(t *testing.T, stages []string, flows ...string) *Logical {
 	return logical
 }
 
-// TestAStageMoreIsNoDifference compares a pipeline with one that has a stage more at its beginning and one at its end. Only the
-// flows that do something else differ.
-func TestAStageMoreIsNoDifference(t *testing.T) {
+// TestMoreStagesAreNoDifference compares a pipeline with one that has two more stages, one of them at its end. Only flows with
+// another effect differ.
+func TestMoreStagesAreNoDifference(t *testing.T) {
 	before := logicalOf(t, []string{"lr_in_admission", "lr_in_routing", "lr_in_arp"},
 		"lr_in_admission 50 eth.mcast | next(table(lr_in_arp));",
 		"lr_in_admission 0 1 | next;",

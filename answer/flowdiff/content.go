@@ -22,9 +22,9 @@ var (
 	writtenKey = regexp.MustCompile(`\bset_field:(0x[0-9a-f]+|[0-9]+)->(metadata|reg1[1-5]|tun_id)\b`)
 )
 
-// Content describes what an entry of a kind does in one text. Two databases that are not made from each other give it the
-// same: it has no cookie, the names of datapaths and ports in the place of the tunnel keys that ovn-northd chooses, and neither
-// the ids nor the conntrack zones that ovn-controller chooses. Dumps of all versions of OpenFlow give the same text.
+// Content describes an entry of a kind by what it does, without the numbers that OVN chooses: it names datapaths and ports
+// instead of their tunnel keys, and leaves out the cookie, conntrack zones, and the ids of groups, meters and conjunctions. The
+// text is the same for dumps of each version of OpenFlow.
 func (n *Names) Content(kind, text string) string {
 	form := openflow.Canonical{Oldest: openflow.OpenFlow10, NoBucketProperties: true}
 	switch kind {
@@ -47,8 +47,8 @@ func (n *Names) Content(kind, text string) string {
 	return fmt.Sprintf("table=%d, priority=%d,%s actions=%s", key.Table, key.Priority, openflow.RenameIDs(match, anyID), openflow.RenameIDs(WithoutCookies(actions), anyID))
 }
 
-// keyName returns the name of what a number in a register stands for, in a flow of the datapath with a key; "?" for a
-// number that has no name.
+// keyName returns the name of the datapath or port whose tunnel key is in a register, in a flow of the datapath with a key. It
+// returns "?" for a conntrack zone and for a tunnel key in tun_id, and the number for a port that does not exist.
 func (n *Names) keyName(datapath uint64, register, text string) string {
 	number, err := strconv.ParseUint(text, 0, 64)
 	if err != nil {
@@ -66,9 +66,9 @@ func (n *Names) keyName(datapath uint64, register, text string) string {
 	return "?"
 }
 
-// Find returns the flow with a content in the state that the names are of, or a flow that refers to the group or the meter with that
-// content; "" if there is none. ovn-controller can remove a group or a meter later than the last flow that refers to it: one to
-// which no flow refers does not count.
+// Find returns the flow with a content, or, for a group or a meter, a flow that refers to the one with that content; "" if there is
+// none. state is the one that the names were made for. Find ignores groups and meters to which no flow refers, because
+// ovn-controller can remove them later than the last such flow.
 func (n *Names) Find(state State, kind, content string) (flow string) {
 	number, entries := groups, state.Groups
 	switch kind {

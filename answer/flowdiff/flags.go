@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// flags are the bits that the actions of logical flows set, by the number of their register: a flag of OVN is a bit of one.
+// flags are the bits of registers that the actions of logical flows set, by the number of the register. OVN keeps each of its
+// flags in one bit.
 type flags map[int]uint32
 
 var (
@@ -16,7 +17,7 @@ var (
 	needsFlag = regexp.MustCompile(`^reg([0-9]+)\[([0-9]+)\] == 1$`)
 )
 
-// add adds the bits that actions write, but for those that they clear.
+// add notes the bits that actions set. An action that writes 0 sets none.
 func (f flags) add(actions string) {
 	const size = 32 // of a register
 	for _, parts := range written.FindAllStringSubmatch(actions, -1) {
@@ -38,7 +39,7 @@ func (f flags) add(actions string) {
 	}
 }
 
-// neverMatch reports whether a match needs a flag that no flow sets. Each datapath begins with registers that are 0.
+// neverMatch reports whether a match needs a flag that no flow sets. All registers are 0 when a packet enters a datapath.
 func (f flags) neverMatch(match string) bool {
 	if strings.Contains(match, "||") {
 		return false
@@ -52,7 +53,7 @@ func (f flags) neverMatch(match string) bool {
 	return false
 }
 
-// number returns a number of a match of digits; one that is too large has the largest value.
+// number returns the value of digits, or the largest int if their value is larger.
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits) // an error gives the largest value
 	return n

@@ -3,7 +3,6 @@ package flowdiff
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -49,15 +48,16 @@ type logicalFlowOf struct {
 
 // ReadLogical reads the logical flows of an SB database. nb may be nil: then no northbound rows are named.
 func ReadLogical(nb, sb *file.Index) (*Logical, error) {
-	return readLogical(nb, sb, logicalFlowsOf(sb))
+	flows, err := logicalFlowsOf(sb)
+	if err != nil {
+		return nil, err
+	}
+	return newLogical(nb, sb, flows), nil
 }
 
-func readLogical(nb, sb *file.Index, flows iter.Seq2[logicalFlowOf, error]) (*Logical, error) {
+func newLogical(nb, sb *file.Index, flows []logicalFlowOf) *Logical {
 	found, numbered, groups := map[LogicalKey]logicalRow{}, []logicalFlowOf{}, ecmpGroups{}
-	for flow, err := range flows {
-		if err != nil {
-			return nil, err
-		}
+	for _, flow := range flows {
 		if strings.Contains(flow.key.place.match, ecmpRegister) || strings.Contains(flow.key.actions, ecmpRegister) {
 			groups.add(flow)
 			numbered = append(numbered, flow)
@@ -76,17 +76,14 @@ func readLogical(nb, sb *file.Index, flows iter.Seq2[logicalFlowOf, error]) (*Lo
 		key.nth = alike[key]
 		found[key] = logicalRow{withNumbers.uuid, &withNumbers.key}
 	}
-	return &Logical{sb, rules.New(nb, sb), found}, nil
+	return &Logical{sb, rules.New(nb, sb), found}
 }
 
 // Len returns the number of logical flows.
 func (l *Logical) Len() int { return len(l.rows) }
 
-// Has reports whether there is a logical flow with this content.
-func (l *Logical) Has(key LogicalKey) bool {
-	_, has := l.rows[key]
-	return has
-}
+// UUID returns the UUID of the logical flow with this content, or "".
+func (l *Logical) UUID(key LogicalKey) string { return l.rows[key].uuid }
 
 // text returns a logical flow as its database has it.
 func (l *Logical) text(key LogicalKey) string {
@@ -105,36 +102,30 @@ func (k LogicalKey) String() string {
 	return fmt.Sprintf("%s, priority=%s, match=(%s), action=(%s)", stage, k.place.priority, k.place.match, k.actions)
 }
 
-// logicalFlowsOf yields the logical flows of a database, each once for each of its datapaths.
-func logicalFlowsOf(index *file.Index) iter.Seq2[logicalFlowOf, error] {
-	return func(yield func(logicalFlowOf, error) bool) {
-		datapaths, err := ovn.Datapaths(index)
+// logicalFlowsOf returns the logical flows of a database, each once for each of its datapaths.
+func logicalFlowsOf(index *file.Index) (flows []logicalFlowOf, err error) {
+	datapaths, err := ovn.Datapaths(index)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := readDatapathGroups(index)
+	if err != nil {
+		return nil, err
+	}
+	for row, err := range index.Rows(ovn.LogicalFlowTable, "logical_datapath", "logical_dp_group", "pipeline", "table_id", "priority", "match", "actions", "controller_meter", "external_ids") {
 		if err != nil {
-			yield(logicalFlowOf{}, err)
-			return
+			return nil, err
 		}
-		groups, err := readDatapathGroups(index)
-		if err != nil {
-			yield(logicalFlowOf{}, err)
-			return
-		}
-		for row, err := range index.Rows(ovn.LogicalFlowTable, "logical_datapath", "logical_dp_group", "pipeline", "table_id", "priority", "match", "actions", "controller_meter", "external_ids") {
-			if err != nil {
-				yield(logicalFlowOf{}, err)
-				return
+		flow := readLogicalFlow(row)
+		for _, member := range ovn.DatapathsOf(row, func(group string) []string { return groups[group] }) {
+			flow.key.place.datapath = member
+			if datapath, ok := datapaths[member]; ok {
+				flow.key.place.datapath = identify(datapath)
 			}
-			flow := readLogicalFlow(row)
-			for _, member := range ovn.DatapathsOf(row, func(group string) []string { return groups[group] }) {
-				flow.key.place.datapath = member
-				if datapath, ok := datapaths[member]; ok {
-					flow.key.place.datapath = identify(datapath)
-				}
-				if !yield(flow, nil) {
-					return
-				}
-			}
+			flows = append(flows, flow)
 		}
 	}
+	return flows, nil
 }
 
 // readDatapathGroups returns the UUIDs of the datapaths of each row of Logical_DP_Group.
@@ -216,7 +207,7 @@ func CompareLogical(a, b *Logical) (diff LogicalDiff) {
 func lacking(all, other *Logical) []LogicalKey {
 	return slices.SortedFunc(func(yield func(LogicalKey) bool) {
 		for key := range maps.Keys(all.rows) {
-			if !other.Has(key) && !yield(key) {
+			if other.UUID(key) == "" && !yield(key) {
 				return
 			}
 		}

@@ -46,11 +46,11 @@ func (r *Result) nodes() (nodes []string) {
 
 // expectation prints the check of the packet. Connections that are not known are new, as in the question.
 func (r *Result) expectation(p *show.Page) {
-	if r.Verdict == "LOGGED" {
+	if r.Verdict == logged {
 		p.Printf("AT_CHECK([grep -q %s northd/ovn-northd.log */ovn-controller.log])\n\n", inM4(show.Word(strings.TrimPrefix(r.Question, "log "))))
 		return
 	}
-	if r.Verdict == "DRIFT" {
+	if r.Verdict == drifted {
 		r.computes(p)
 		return
 	}
@@ -82,8 +82,8 @@ func (r *Result) TraceArguments() []string {
 	return []string{"--minimal", "--ct=new", "--ct=new", r.Datapath, r.Microflow}
 }
 
-// inM4 returns a text with Autoconf's quadrigraphs for brackets, which would quote, for what begins a comment or a
-// parameter of a macro, and for parentheses that are no pairs, which would end or prolong the arguments of one.
+// inM4 returns a text with Autoconf's quadrigraphs in place of characters that m4 interprets: brackets quote, # begins a comment,
+// $ a parameter of a macro, and parentheses without a partner change where the arguments of a macro end.
 func inM4(text string) string {
 	if !isBalanced(text) {
 		text = strings.NewReplacer("(", "@{:@", ")", "@:}@").Replace(text)
@@ -91,7 +91,7 @@ func inM4(text string) string {
 	return strings.NewReplacer("[", "@<:@", "]", "@:>@", "$", "@S|@", "#", "@%:@").Replace(text)
 }
 
-// isBalanced reports whether the parentheses of a text are pairs.
+// isBalanced reports whether each parenthesis of a text has its partner.
 func isBalanced(text string) bool {
 	open := 0
 	for _, char := range text {

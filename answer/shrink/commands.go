@@ -1,7 +1,6 @@
 package shrink
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -247,11 +246,7 @@ func atom(text string) string {
 	if text != "" && !strings.ContainsFunc(text, func(char rune) bool { return !isPlain(char) }) {
 		return text
 	}
-	var quoted strings.Builder
-	encoder := json.NewEncoder(&quoted)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string, into memory
-	return strings.TrimSuffix(quoted.String(), "\n")
+	return ovsdb.Quote(text)
 }
 
 func sortedKeys(m map[string]string) (keys []string) {

@@ -8,8 +8,8 @@ import (
 	"ovs-offline/internal/ovsdb/file"
 )
 
-// guess returns the content with the rows that the text about what is shown names, the rows that these name, and those that have them. It
-// is small, and often has the same answer.
+// guess returns the collected content with few rows: those that the text names, those that such rows name, and those that
+// refer to them. This small content often shows the same as the collected one.
 func (s *search) guess(ctx context.Context) (*file.Whole, error) {
 	text := s.text()
 	named := wordsOf(text)

@@ -13,7 +13,7 @@ import (
 	"ovs-offline/internal/ovsdb/file"
 )
 
-// lacking is an entry that drift finds missing or altered on a node: the databases show it as long as it is computed.
+// lacking is an entry that drift finds missing or altered on a node. A database shows it if OVN computes the entry from it.
 type lacking struct {
 	question *Question
 	node     ovn.Node
@@ -24,7 +24,7 @@ type lacking struct {
 	remarks  []string
 }
 
-func (l *lacking) isIn(error) bool { return false }
+func (l *lacking) noteError(error) bool { return false }
 
 // before compares the nodes, one after the other, until one lacks such an entry.
 func (l *lacking) before(ctx context.Context) error {
@@ -71,36 +71,37 @@ func (l *lacking) first(ctx context.Context, session *whatif.Session) error {
 	return err
 }
 
-// isShown reports whether the entry is computed now, and notes the logical flow that it is made from.
+// isShown reports whether the daemons have computed the entry now, and notes the logical flow that it is made from.
 func (l *lacking) isShown(_ context.Context, session *whatif.Session) (bool, error) {
-	entry, sb := l.wanted.Entry, session.SB()
-	if entry.Kind == flowdiff.KindLogicalFlow {
-		l.logical = logicalText(entry.Computed)
-		return entry.IsLogicalIn(sb)
+	uuid, isThere, err := l.find(session)
+	if err != nil || uuid == "" {
+		return isThere, err
 	}
-	state, names, err := session.Installed(l.node.Name)
-	if err != nil {
-		return false, err
-	}
-	flow := names.Find(state, entry.Kind, l.content)
-	if flow == "" {
-		return false, nil
-	}
-	cause, _, err := names.CauseOf(flow)
-	if err != nil || cause.Row != ovn.LogicalFlowTable {
-		return true, err
-	}
-	row, _, err := sb.Row(ovn.LogicalFlowTable, cause.UUID)
+	row, _, err := session.SB().Row(ovn.LogicalFlowTable, uuid)
 	l.logical = fmt.Sprintf("match=(%s), action=(%s)", row.String("match"), row.String("actions"))
 	return true, err
 }
 
-// logicalText returns the part of a logical flow in the notation of ovn-sbctl lflow-list that is the same in each release.
-func logicalText(flow string) string {
-	if at := strings.Index(flow, "match=("); at >= 0 {
-		return flow[at:]
+// find reports whether the entry is there now, and returns the UUID of the logical flow that it is made from, "" for none.
+func (l *lacking) find(session *whatif.Session) (uuid string, isThere bool, err error) {
+	entry := l.wanted.Entry
+	if entry.Kind == flowdiff.KindLogicalFlow {
+		uuid, err = entry.LogicalIn(session.SB())
+		return uuid, uuid != "", err
 	}
-	return flow
+	state, names, err := session.Installed(l.node.Name)
+	if err != nil {
+		return "", false, err
+	}
+	flow := names.Find(state, entry.Kind, l.content)
+	if flow == "" {
+		return "", false, nil
+	}
+	cause, _, err := names.CauseOf(flow)
+	if cause.Row == ovn.LogicalFlowTable {
+		uuid = cause.UUID
+	}
+	return uuid, true, err
 }
 
 func (l *lacking) text() string {
@@ -110,19 +111,23 @@ func (l *lacking) text() string {
 func (l *lacking) nodes([]ovn.Node) []ovn.Node { return []ovn.Node{l.node} }
 
 func (l *lacking) describe(found *Result, smallest *file.Whole) {
-	entry := l.wanted.Entry
-	found.Question, found.Verdict, found.Rule = "drift "+l.question.Drift, "DRIFT", l.wanted.What
-	found.Headline = fmt.Sprintf("%s lacks a %s that OVN computes", l.node.Name, entry.Kind)
-	if entry.Recorded != "" && entry.Kind != flowdiff.KindLogicalFlow {
-		found.Headline = fmt.Sprintf("%s has a %s otherwise than OVN computes it", l.node.Name, entry.Kind)
+	entry, who := l.wanted.Entry, l.node.Name
+	if entry.Kind == flowdiff.KindLogicalFlow {
+		who = "the SB database of " + who
 	}
+	found.Headline = fmt.Sprintf("%s lacks a %s that OVN computes", who, entry.Kind)
+	if entry.Recorded != "" {
+		found.Headline = fmt.Sprintf("%s has another %s than OVN computes", who, entry.Kind)
+	}
+	found.Question, found.Verdict, found.Rule = "drift "+l.question.Drift, drifted, l.wanted.What
 	found.Flow, found.LogicalFlow = l.content, l.logical
 	found.Remarks = append(found.Remarks, l.remarks...)
-	for _, port := range smallest.Rows("Logical_Switch_Port") {
-		if name := smallest.Name(port); l.attached[name] {
-			found.Bindings = append(found.Bindings, Binding{name, l.node.Name})
+	found.bind(smallest, func(port string) string {
+		if l.attached[port] {
+			return l.node.Name
 		}
-	}
+		return ""
+	})
 }
 
 // attachedTo returns the logical ports that have an interface on a node.

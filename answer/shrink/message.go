@@ -21,8 +21,8 @@ type message struct {
 
 func (m *message) before(context.Context) error { return nil }
 
-// isIn reports whether an error of daemons is the message: one that has ended says why.
-func (m *message) isIn(err error) bool {
+// noteError notes the message if it is in an error of the daemons: the error that one has ended says why.
+func (m *message) noteError(err error) bool {
 	is := err != nil && strings.Contains(err.Error(), m.question.Log)
 	if is && m.said == "" {
 		m.said = err.Error()
@@ -69,5 +69,5 @@ func (m *message) nodes(all []ovn.Node) []ovn.Node {
 }
 
 func (m *message) describe(found *Result, _ *file.Whole) {
-	found.Question, found.Verdict, found.Headline = "log "+m.question.Log, "LOGGED", m.said
+	found.Question, found.Verdict, found.Headline = "log "+m.question.Log, logged, m.said
 }

@@ -23,7 +23,7 @@ type packet struct {
 
 func (p *packet) before(context.Context) error { return nil }
 
-func (p *packet) isIn(error) bool { return false }
+func (p *packet) noteError(error) bool { return false }
 
 // first asks the question of the collected database.
 func (p *packet) first(ctx context.Context, session *whatif.Session) (err error) {
@@ -78,12 +78,7 @@ func (p *packet) describe(found *Result, smallest *file.Whole) {
 	if p.answer.Drop != nil {
 		found.Rule = p.answer.Drop.Named()
 	}
-	for _, port := range smallest.Rows("Logical_Switch_Port") {
-		name := smallest.Name(port)
-		if node := p.nodeOf(name); node != "" {
-			found.Bindings = append(found.Bindings, Binding{name, node})
-		}
-	}
+	found.bind(smallest, p.nodeOf)
 	if len(p.answer.Path) == 0 || p.answer.Path[0].LogicalPort == "" {
 		return
 	}

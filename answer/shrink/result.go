@@ -3,6 +3,7 @@ package shrink
 import (
 	"slices"
 
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 )
@@ -15,6 +16,22 @@ func (s *search) result(rows int) *Result {
 	found.Remarks = append(found.Remarks, remarks...)
 	s.describe(found, s.whole)
 	return found
+}
+
+// The verdicts of results that are not about a packet.
+const (
+	logged  = "LOGGED"
+	drifted = "DRIFT"
+)
+
+// bind adds the logical ports of the smallest database that have a node; nodeOf returns "" for the others.
+func (r *Result) bind(smallest *file.Whole, nodeOf func(port string) string) {
+	for _, port := range smallest.Rows("Logical_Switch_Port") {
+		name := smallest.Name(port)
+		if node := nodeOf(name); node != "" {
+			r.Bindings = append(r.Bindings, Binding{name, node})
+		}
+	}
 }
 
 // Script prints the commands as lines for a shell, after comments with the question and what to ask in a sandbox.

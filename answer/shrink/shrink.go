@@ -57,13 +57,12 @@ type Binding struct {
 // ErrNothing is wrapped if the question has no verdict that could be kept.
 var ErrNothing = fault.Wrap(fault.Undetermined, errors.New("UNDETERMINED"))
 
-// Question is what a smaller database has to show as the collected one does. One of the three is set, and the question has
-// neither a change nor another database.
+// Question says what a smaller database has to show. Exactly one of Trace, Log and Drift is set, and Change and NB are not.
 type Question struct {
-	whatif.Question // with Trace: the answer about a packet
-	// Log is a part of a message of ovn-northd or of an ovn-controller, also that it has ended.
+	whatif.Question // Trace asks for the same answer about a packet
+	// Log is a part of a message that ovn-northd or an ovn-controller logs, or of the error that one of them has ended.
 	Log string
-	// Drift is a part of an entry, or of its cause, that drift finds missing or altered on a node: it has to be computed.
+	// Drift is a part of an entry that drift finds missing or altered on a node, or of its cause.
 	Drift string
 }
 
@@ -75,11 +74,11 @@ type shown interface {
 	first(ctx context.Context, session *whatif.Session) error
 	// isShown reports whether what the daemons have computed now shows the same.
 	isShown(ctx context.Context, session *whatif.Session) (bool, error)
-	// isIn reports whether an error of the daemons shows it: a message can be about their end.
-	isIn(err error) bool
-	// text returns words and UUIDs of the rows on which it is likely to depend.
+	// noteError notes an error of the daemons that shows the same, as a message about their end does, and reports whether it does.
+	noteError(err error) bool
+	// text returns a text with the names and UUIDs of rows that the smallest database is likely to need.
 	text() string
-	// nodes returns the nodes whose flows have to be computed for it.
+	// nodes returns the nodes whose flows have to be computed.
 	nodes(all []ovn.Node) []ovn.Node
 	// describe adds to a result what the smallest database shows.
 	describe(found *Result, smallest *file.Whole)
@@ -125,7 +124,7 @@ func find(ctx context.Context, question *Question, folder string) (found *Result
 		return nil, err
 	}
 	err = question.Run(ctx, func(session *whatif.Session, _ versions.Pair) error { return s.first(ctx, session) })
-	if err != nil && !s.isIn(err) {
+	if err != nil && !s.noteError(err) {
 		return nil, err
 	}
 	question.Deployment.Nodes, question.Deployment.NB = s.nodes(question.Deployment.Nodes), filepath.Join(folder, "guess.db")
@@ -180,7 +179,7 @@ func (q *Question) progress(format string, args ...any) {
 	}
 }
 
-// same reports whether a content gives the same answer.
+// same reports whether a content shows the same as the collected one.
 func (s *search) same(ctx context.Context, content *file.Whole) (bool, error) {
 	s.steps++
 	s.question.progress("step %d: %d rows of the NB database", s.steps, len(content.Rows("")))
@@ -198,7 +197,7 @@ func (s *search) same(ctx context.Context, content *file.Whole) (bool, error) {
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case s.isIn(err):
+	case s.noteError(err):
 		return true, nil
 	case err != nil:
 		return false, s.refused(err)

@@ -10,10 +10,10 @@ import (
 	"ovs-offline/internal/ovn"
 )
 
-// Collision is a table of integration bridges that has flows of a stage of a logical pipeline beside flows that ovn-controller
-// writes for itself: the pipelines of ovn-northd have more stages than an ovn-controller of another release has tables for. Of flows
-// with the same priority that match the same packet, Open vSwitch takes any one (OpenFlow 1.5, section 5.4), so that what packets
-// fare there is not known.
+// Collision is a table of integration bridges in which flows of a stage of a logical pipeline stand beside flows that
+// ovn-controller writes for itself. It occurs if ovn-northd is of another release and its pipelines have more stages than
+// ovn-controller has tables for. If two flows of the same priority match a packet, OpenFlow leaves open which of them applies
+// (ovs-ofctl(8), "priority"), so the result for that packet is not known.
 type Collision struct {
 	Table  int      `json:"table"`
 	Stages []string `json:"stages"`
@@ -21,30 +21,37 @@ type Collision struct {
 }
 
 func (c Collision) String() string {
-	return fmt.Sprintf("table %d of %s has flows of %s beside flows that ovn-controller writes for itself: what becomes of packets there is not known", c.Table, strings.Join(c.Nodes, ", "), strings.Join(c.Stages, ", "))
+	return fmt.Sprintf("table %d of %s has flows of %s beside flows that ovn-controller writes for itself: which of them apply to a packet is not known", c.Table, strings.Join(c.Nodes, ", "), strings.Join(c.Stages, ", "))
 }
 
 // collisions returns the collisions of what is installed on nodes, in the order of tables.
 func (m *moment) collisions(nodes []ovn.Node) ([]Collision, error) {
 	found := map[int]*Collision{}
 	for _, node := range nodes {
-		own, logical := map[int]bool{}, map[int]string{}
+		own, logical := map[int]bool{}, map[int]string{} // the tables of flows, and the UUID of a logical flow of each table
 		for _, flow := range m.states[node.Name].Flows {
 			key := flow.Key()
 			switch _, ofDatapath := key.Field("metadata"); {
 			case !ofDatapath && !openflow.IsClause(flow.Actions()):
 				own[key.Table] = true
-			case logical[key.Table] == "" && key.Cookie != 0 && len(m.sb.Begins(ovn.LogicalFlowTable, uint32(key.Cookie))) > 0:
-				logical[key.Table] = flow.Text
+			case logical[key.Table] == "" && key.Cookie != 0:
+				for _, uuid := range m.sb.Begins(ovn.LogicalFlowTable, uint32(key.Cookie)) {
+					logical[key.Table] = uuid
+				}
 			}
 		}
-		for table, flow := range logical {
+		for table, uuid := range logical {
 			if !own[table] {
 				continue
 			}
-			if err := m.addCollision(found, node.Name, table, flow); err != nil {
+			row, _, err := m.sb.Row(ovn.LogicalFlowTable, uuid)
+			if err != nil {
 				return nil, err
 			}
+			if found[table] == nil {
+				found[table] = &Collision{Table: table}
+			}
+			found[table].add(node.Name, row.Map("external_ids")["stage-name"])
 		}
 	}
 	var all []Collision
@@ -54,20 +61,10 @@ func (m *moment) collisions(nodes []ovn.Node) ([]Collision, error) {
 	return all, nil
 }
 
-// addCollision adds a table of a node that has a flow of a logical flow.
-func (m *moment) addCollision(found map[int]*Collision, node string, table int, flow string) error {
-	uuid := m.sb.Begins(ovn.LogicalFlowTable, uint32(openflow.Flow{Text: flow}.Key().Cookie))[0]
-	row, _, err := m.sb.Row(ovn.LogicalFlowTable, uuid)
-	if err != nil {
-		return err
+// add adds a node whose table has flows of a stage.
+func (c *Collision) add(node, stage string) {
+	c.Nodes = append(c.Nodes, node)
+	if !slices.Contains(c.Stages, stage) {
+		c.Stages = append(c.Stages, stage)
 	}
-	if found[table] == nil {
-		found[table] = &Collision{Table: table}
-	}
-	collision, stage := found[table], row.Map("external_ids")["stage-name"]
-	collision.Nodes = append(collision.Nodes, node)
-	if !slices.Contains(collision.Stages, stage) {
-		collision.Stages = append(collision.Stages, stage)
-	}
-	return nil
 }

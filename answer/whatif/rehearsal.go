@@ -50,10 +50,10 @@ type Effect struct {
 	Pairs    Pairs       `json:"pairs"`
 	// Flows are the nodes whose flows differ; nil if the phases have different tables, whose flows can't be compared.
 	Flows []NodeResult `json:"flows"`
-	// Logical are the logical flows that differ; nil if the flows of a node show differences, or if the releases are of different
-	// series, whose pipelines differ in most stages.
+	// Logical has the logical flows that differ. It is nil if the flows of a node differ already, or if the releases belong to
+	// different series, whose pipelines differ in most stages.
 	Logical *Changes `json:"logical,omitempty"`
-	// Collisions are tables of which it is not known what becomes of packets in the later phase. If there is one, no pair is known.
+	// Collisions are the tables that collide in the later phase. If there is one, the result is not known for any pair.
 	Collisions []Collision `json:"collisions,omitempty"`
 }
 
@@ -83,7 +83,7 @@ func (r *Rehearsal) IsIncomplete() bool {
 	return len(r.Doubts) > 0 || r.Pairs.Undetermined > 0 || slices.ContainsFunc(r.Mixed, func(m Mixed) bool { return m.Pairs.Undetermined > 0 })
 }
 
-// pairsOf sorts out the pairs of which nothing is known: with collisions, of none.
+// pairsOf sorts out the pairs whose result is not known. With collisions, these are all pairs.
 func pairsOf(changes *reach.Changes, collisions []Collision) Pairs {
 	pairs := Pairs{Changed: []reach.Change{}, Compared: changes.Compared, Undetermined: changes.Undetermined, Questions: changes.Answered, Remarks: changes.Remarks}
 	for _, change := range changes.Changed {

@@ -148,13 +148,14 @@ func (s *Session) Replace(ctx context.Context, nb string) (*Result, error) {
 	return s.compare(ctx)
 }
 
-// Put puts another NB database in the place of the present one. The programs compute everything anew, so that the
-// flows do not depend on the database before.
+// Put replaces the present NB database with another one. The programs recompute everything, so the flows do not depend on the
+// database before it.
 func (s *Session) Put(ctx context.Context, nb string) error {
 	if err := s.scratch.ReplaceNB(ctx, nb); err != nil {
 		return err
 	}
-	if err := s.scratch.Wait(ctx); err != nil { // for ovn-northd: the controllers would compute the old SB database anew
+	// ovn-northd has to be done first: until then, the controllers would recompute flows from the old SB database.
+	if err := s.scratch.Wait(ctx); err != nil {
 		return err
 	}
 	if err := s.scratch.Recompute(ctx); err != nil {

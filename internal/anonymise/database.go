@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"ovs-offline/internal/ovsdb"
 )
 
 // jsonStrings returns a JSON text with each string as change returns it. before is the string before that one: the key
@@ -25,9 +27,7 @@ func jsonStrings(text []byte, change func(value, before string) string) ([]byte,
 			return nil, fmt.Errorf("a string at offset %d: %w", i, err)
 		}
 		i += n
-		if err := writeString(&b, change(value, before)); err != nil {
-			return nil, err
-		}
+		b.WriteString(ovsdb.Quote(change(value, before)))
 		before = value
 	}
 	return b.Bytes(), nil
@@ -44,14 +44,6 @@ func literal(text []byte) int {
 		}
 	}
 	return len(text)
-}
-
-func writeString(b *bytes.Buffer, value string) error {
-	encoder := json.NewEncoder(b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	b.Truncate(b.Len() - 1) // the line feed
-	return err
 }
 
 // addDatabase adds what a transaction of a database holds.

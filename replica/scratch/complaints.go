@@ -35,8 +35,8 @@ func (s *Scratch) computing() (all []computing) {
 	return all
 }
 
-// Recompute lets the programs compute everything once more, and waits for them. What an ovn-controller installs can
-// depend on what was in the databases before: it keeps the flows of a datapath of which the last port has gone.
+// Recompute makes the programs compute everything once more, and waits until they have. Without it, the flows can depend on
+// what the databases held before: an ovn-controller keeps the flows of a datapath after the last port of that datapath is gone.
 func (s *Scratch) Recompute(ctx context.Context) error {
 	for _, d := range s.computing() {
 		_, _ = daemon.Ask(ctx, d.rt, d.RunDir, d.Program, "inc-engine/recompute") // an old release has no such command
