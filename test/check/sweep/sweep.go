@@ -1,0 +1,56 @@
+// Package sweep separates what `make test` runs from what `make sweep` adds: `make test` has each shape and each kind of
+// truth once, and the sweep has the products of them, rows by the hundred and packets by the hundred.
+package sweep
+
+import (
+	"os"
+	"testing"
+)
+
+// Variable is the environment variable that makes a run a sweep.
+const Variable = "OVS_OFFLINE_SWEEP"
+
+// Whole reports whether this run is a sweep, which has all rows of all tests.
+func Whole() bool { return os.Getenv(Variable) != "" }
+
+// Only skips a test that `make sweep` alone runs. caught names the test of `make test` that catches the same faults.
+func Only(tb testing.TB, caught string) {
+	tb.Helper()
+	if !Whole() {
+		tb.Skipf("make sweep runs it; in make test, %s catches the same", caught)
+	}
+}
+
+// Rows returns all rows in a sweep, and otherwise those of which kept is true.
+func Rows[T any](rows []T, kept func(T) bool) []T {
+	if Whole() {
+		return rows
+	}
+	var some []T
+	for _, row := range rows {
+		if kept(row) {
+			some = append(some, row)
+		}
+	}
+	return some
+}
+
+// Spread returns all rows in a sweep, and otherwise about most of them, evenly spread and with the first.
+func Spread[T any](rows []T, most int) []T {
+	if Whole() || len(rows) <= most {
+		return rows
+	}
+	var some []T
+	for i := range most {
+		some = append(some, rows[i*len(rows)/most])
+	}
+	return some
+}
+
+// Count returns the size of something in a sweep, and otherwise the smaller one.
+func Count(whole, small int) int {
+	if Whole() {
+		return whole
+	}
+	return small
+}
