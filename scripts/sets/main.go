@@ -42,22 +42,16 @@ func main() {
 
 func runAll(ctx context.Context, o sets.Options, dir string) error {
 	if o.Name != "all" {
-		return run(ctx, o, dir)
+		return sets.Record(ctx, o, dir, os.Stdout)
 	}
-	names := sets.Names()
-	switch missing := sets.MissingForNamespaces(); {
+	names, missing := sets.Available()
+	switch {
 	case o.Kernel:
 		names = slices.Concat(sets.KernelNames(), sets.KernelNamespaceNames())
 	case o.Root != "":
+		names = sets.Names()
 	case missing != "":
-		fmt.Println("without the sets with network namespaces:", missing)
-	default:
-		names = slices.Concat(names, sets.NamespaceNames(), sets.OwnNames())
-		if missing := sets.MissingForVRFs(); missing != "" {
-			fmt.Println("without the sets with VRFs:", missing)
-		} else {
-			names = append(names, sets.VRFNames()...)
-		}
+		fmt.Println(missing)
 	}
 	for _, name := range names {
 		o.Name = name
@@ -65,36 +59,9 @@ func runAll(ctx context.Context, o sets.Options, dir string) error {
 		if err := os.RemoveAll(of); err != nil {
 			return err
 		}
-		if err := run(ctx, o, of); err != nil {
-			return fmt.Errorf("set %s: %w", name, err)
+		if err := sets.Record(ctx, o, of, os.Stdout); err != nil {
+			return err
 		}
-	}
-	return nil
-}
-
-func run(ctx context.Context, o sets.Options, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	s, err := sets.Run(ctx, o, dir)
-	if err != nil {
-		return err
-	}
-	classes := map[string]int{}
-	established := 0
-	for _, p := range s.Packets {
-		classes[p.Class]++
-		if p.Established {
-			established++
-		}
-	}
-	fmt.Printf("%s: %d packets (%d delivered, %d dropped, %d answered; %d of established connections), %d before the capture\n", s.Name, len(s.Packets), classes[sets.Delivered], classes[sets.Dropped], classes[sets.Generated], established, len(s.Earlier))
-	fmt.Printf("up %.1f s, connections %.1f s, capture %.1f s, packets %.1f s\n", s.Timing.Up, s.Timing.Earlier, s.Timing.Capture, s.Timing.Packets)
-	for _, surprise := range s.Surprises {
-		fmt.Println("surprise:", surprise)
-	}
-	if len(s.Surprises) > 0 {
-		return fmt.Errorf("%d packets went another way than the lab was built for", len(s.Surprises))
 	}
 	return nil
 }

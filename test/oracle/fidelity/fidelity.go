@@ -79,6 +79,11 @@ func AdoptIn(ctx context.Context, root, dir string, opts replica.Options) (*Repl
 	return n, nil
 }
 
+// Running returns the replica that runs in a workdir. Whoever started it ends it.
+func Running(wd *workdir.Dir) *Replica {
+	return &Replica{Workdir: wd, runtime: process.New(process.Options{})}
+}
+
 // Restart starts the replica again, with other options.
 func (n *Replica) Restart(ctx context.Context, opts replica.Options) error {
 	report, err := replica.Start(ctx, n.Workdir, n.runtime, opts)

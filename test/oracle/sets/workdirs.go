@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ovs-offline/collect"
+	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
 )
 
@@ -24,24 +25,53 @@ const (
 )
 
 // Workdirs collects each node into dir/NODE, and returns the paths by node. With Kernel,
-// the recorded features of the datapath are those of the kernel's.
+// the recorded features of the datapath are those of the kernel's. Within a run of
+// scripts/testrun a recorded set is collected once, and dir gets a copy.
 func (s *Set) Workdirs(ctx context.Context, dir string, as Datapath) (map[string]string, error) {
+	if run := os.Getenv(RunVariable); run != "" && filepath.Dir(s.Dir) == os.Getenv(RecordedVariable) {
+		from := filepath.Join(run, "collected", fmt.Sprint(int(as)), s.Name)
+		if err := Once(from, func() error { return s.collect(ctx, from, as) }); err != nil {
+			return nil, err
+		}
+		if err := copyAll(ctx, from, dir); err != nil {
+			return nil, err
+		}
+	} else if err := s.collect(ctx, dir, as); err != nil {
+		return nil, err
+	}
 	paths := map[string]string{}
+	for _, node := range s.Nodes {
+		paths[node] = filepath.Join(dir, node)
+	}
+	return paths, nil
+}
+
+// copyAll copies what a folder holds into another one, as it is.
+func copyAll(ctx context.Context, from, to string) error {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	_, err := command.Run(ctx, command.Command{Argv: []string{"cp", "-a", from + "/.", to}})
+	return err
+}
+
+// collect collects each node into dir/NODE.
+func (s *Set) collect(ctx context.Context, dir string, as Datapath) error {
 	for _, node := range s.Nodes {
 		report, err := s.Report(node)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		paths[node] = filepath.Join(dir, node)
-		err = workdirOf(ctx, report, paths[node], as)
+		path := filepath.Join(dir, node)
+		err = workdirOf(ctx, report, path, as)
 		if err == nil {
-			err = copyNamespaces(filepath.Dir(report), paths[node])
+			err = copyNamespaces(filepath.Dir(report), path)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", node, err)
+			return fmt.Errorf("node %s: %w", node, err)
 		}
 	}
-	return paths, nil
+	return nil
 }
 
 // ownNamespace is the name of the node's own network namespace in Port.Namespace, and of its folder.
