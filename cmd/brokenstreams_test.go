@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -217,21 +216,27 @@ func (s session) ofPipe(t *testing.T, args []string, paths map[string]string) {
 	}
 	c.Args = append(c.Args, with(t, args, paths)...)
 	code, printed := watched(c, func(pid int, ended <-chan struct{}) {
-		for end := time.Now().Add(faultTimeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		isOver := func() bool {
 			select {
 			case <-ended:
-				return
+				return true
 			default:
-			}
-			if left, err := unix.IoctlGetInt(int(reader.Fd()), unix.TIOCINQ); err != nil || left == 0 {
-				break
+				return false
 			}
 		}
+		// It refuses the pipe, or reads what is there.
+		if err := ovs.Until(t.Context(), "a command to read a pipe", func() bool {
+			left, err := unix.IoctlGetInt(int(reader.Fd()), unix.TIOCINQ)
+			return isOver() || err != nil || left == 0
+		}); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+		if isOver() {
+			return
+		}
 		_ = syscall.Kill(pid, syscall.SIGINT)
-		select {
-		case <-ended:
-		case <-time.After(faultTimeout):
-			t.Errorf("%q: SIGINT does not end it", args)
+		if err := ovs.Until(t.Context(), "the end after SIGINT", isOver); err != nil {
+			t.Errorf("%q: %v", args, err)
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})

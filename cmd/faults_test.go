@@ -3,6 +3,7 @@ package cmd
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
@@ -80,21 +80,21 @@ func (b *bench) workdir(t *testing.T, name string) string {
 	return wd
 }
 
-// run runs the program and returns its exit code, -1 if a signal ended it. The lock
-// of a killed program is held until its forked child has executed another program:
-// run retries until then.
+// run runs the program and returns its exit code, -1 if a signal ended it.
 func (b *bench) run(wd string, args ...string) (code int, printed string) {
-	for end := time.Now().Add(faultTimeout); ; time.Sleep(20 * time.Millisecond) {
-		code, printed = outcome(exec.Command(b.bin, append([]string{"-w", wd}, args...)...))
-		if code != 1 || !strings.Contains(printed, workdir.ErrInUse.Error()) || time.Now().After(end) {
-			return code, printed
-		}
-	}
+	return unlocked(func() *exec.Cmd { return exec.Command(b.bin, append([]string{"-w", wd}, args...)...) })
 }
 
-// faultTimeout is how long a process that a killed program has started may take to become
-// another program, or to end, on a machine under load.
-const faultTimeout = 20 * time.Second
+// unlocked runs a command again and again while its workdir is in use: a killed program's lock
+// is held until its forked child has executed another program.
+func unlocked(command func() *exec.Cmd) (code int, printed string) {
+	// The last outcome says what was in vain.
+	_ = ovs.Until(context.Background(), "the lock of a workdir", func() bool {
+		code, printed = outcome(command())
+		return code != exitFailed || !strings.Contains(printed, workdir.ErrInUse.Error())
+	})
+	return code, printed
+}
 
 // outcome runs a command and returns its exit code and output. The output goes to a
 // file: strace keeps it open as long as the daemons run, and a pipe would block.
@@ -204,13 +204,12 @@ func (b *bench) nothingRuns(t *testing.T, wd string) {
 // that a killed program has started ends after its work; a daemon does not.
 func left(t *testing.T, wd string) map[int]string {
 	t.Helper()
-	left := running(t, wd)
-	for end := time.Now().Add(faultTimeout); len(left) > 0 && time.Now().Before(end); left = running(t, wd) {
-		if slices.ContainsFunc(slices.Collect(maps.Values(left)), isDaemon) {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	var left map[int]string
+	// What is left after all that time is in the result.
+	_ = ovs.Until(context.WithoutCancel(t.Context()), "tools to end", func() bool {
+		left = running(t, wd)
+		return len(left) == 0 || slices.ContainsFunc(slices.Collect(maps.Values(left)), isDaemon)
+	})
 	return left
 }
 

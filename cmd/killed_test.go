@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
@@ -210,20 +209,22 @@ func (s session) signalOnce(args []string, file string, signal os.Signal) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
-	for {
+	var over error
+	ovs.Await(s.t, file, func() bool {
+		select {
+		case err := <-ended:
+			over = fmt.Errorf("%v ended before there was %s: %w", args, file, err)
+		default:
+		}
 		found := false
 		_ = filepath.WalkDir(filepath.Join(s.wd(), ".scratch"), func(path string, _ os.DirEntry, err error) error {
 			found = found || err == nil && strings.HasSuffix(path, file)
 			return nil
 		})
-		if found {
-			break
-		}
-		select {
-		case err := <-ended:
-			s.t.Fatalf("%v ended before there was %s: %v", args, file, err)
-		case <-time.After(time.Millisecond):
-		}
+		return found || over != nil
+	})
+	if over != nil {
+		s.t.Fatal(over)
 	}
 	_ = c.Process.Signal(signal)
 	<-ended

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -341,7 +340,7 @@ func TestTooMuchAtOnce(t *testing.T) {
 	}
 	t.Run("10 MB", func(t *testing.T) {
 		for transport, session := range map[string]*sdk.ClientSession{"stdio": s.connect(t), "HTTP": s.listen(t)} {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), ovs.Patience())
 			_, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "ovs-appctl", Arguments: arguments{"name": strings.Repeat("x", 10<<20), "action": "exit"}})
 			if err == nil || ctx.Err() != nil {
 				t.Errorf("%s: %v, %v", transport, err, ctx.Err())
@@ -364,10 +363,10 @@ func TestNothingRunsAfterTheClientHasGone(t *testing.T) {
 			defer end()
 			session, cut := s.cuttable(t, ctx, transport)
 			go result(session, "ovs-appctl", arguments{"name": "worker1", "action": "ofproto/trace", "bridge": "br-int", "flow": "in_port=1,icmp"})
-			await(t, "a call to run", func() bool { return len(s.calls) == 1 && runs(t, "ovs-appctl") })
+			ovs.Await(t, "a call to run", func() bool { return len(s.calls) == 1 && runs(t, "ovs-appctl") })
 			cut()
-			await(t, "the call to end", func() bool { return len(s.calls) == 0 })
-			await(t, "ovs-appctl to end", func() bool { return !runs(t, "ovs-appctl") })
+			ovs.Await(t, "the call to end", func() bool { return len(s.calls) == 0 })
+			ovs.Await(t, "ovs-appctl to end", func() bool { return !runs(t, "ovs-appctl") })
 		})
 	}
 }
@@ -443,15 +442,6 @@ func (s *served) pauseSwitch(t *testing.T, name string) (resume func()) {
 	}
 	t.Fatal("no ovs-vswitchd runs")
 	return nil
-}
-
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("gave up waiting for ", what)
-		}
-	}
 }
 
 // TestStrangersAreRefused makes requests without the token, and asks to listen where other
