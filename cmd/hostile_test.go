@@ -289,7 +289,7 @@ func entries(t *testing.T, dir string) []string {
 // TestHostileArchives collects hostile archives with collect-sos and collect.
 func TestHostileArchives(t *testing.T) {
 	ovs.Need(t) // many of them are large
-	bin := program(t, public(t))
+	bin := program(t)
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
