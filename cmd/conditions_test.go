@@ -5,12 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"ovs-offline/test/check/sweep"
 )
 
 // namespace is a mount namespace with a small file system.
@@ -89,7 +92,8 @@ func TestDiskFull(t *testing.T) {
 	n.must(t, "cp", "-a", b.pristine, wd)
 	for _, args := range [][]string{{"collect-sos", "--force", b.after}, {"start"}} {
 		failed, passed := 0, 0
-		for _, left := range []int{0, 4, 16, 64, 200, 400, 600, 800, 1000, 1300, 1600, 2000, 3000} {
+		levels := []int{0, 4, 16, 64, 200, 400, 600, 800, 1000, 1300, 1600, 2000, 3000}
+		for _, left := range sweep.Rows(levels, func(left int) bool { return slices.Contains([]int{0, 64, 400, 1000, 3000}, left) }) {
 			n.leave(t, left)
 			code, printed := n.do(append([]string{b.bin, "-w", wd}, args...)...)
 			switch {
@@ -141,8 +145,8 @@ func TestReadOnlyDiskIsReported(t *testing.T) {
 func TestDaemonsKilledUnderAReplica(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "wd")
-	for _, pidFile := range []string{"ovs/ovs-vswitchd.pid", "ovs/ovsdb-server.pid", "ovn_sb/ovsdb-server.pid"} {
-		for _, then := range []string{"start", "stop"} {
+	for i, pidFile := range []string{"ovs/ovs-vswitchd.pid", "ovs/ovsdb-server.pid", "ovn_sb/ovsdb-server.pid"} {
+		for _, then := range sweep.Rows([]string{"start", "stop"}, func(then string) bool { return (then == "stop") == (i == 1) }) {
 			b.must(t, wd, "start")
 			raw, err := os.ReadFile(filepath.Join(wd, "var-run", pidFile))
 			if err != nil {
@@ -171,7 +175,7 @@ func TestCommandsAtOnce(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "wd")
 	var wg sync.WaitGroup
-	for i := range 12 {
+	for i := range sweep.Count(12, 8) {
 		args := [][]string{{"start"}, {"collect-sos", "--force", b.after}, {"stop"}, {"collect-sos", "--force", b.before}}[i%4]
 		wg.Go(func() {
 			code, printed := outcome(exec.Command(b.bin, append([]string{"-w", wd}, args...)...))

@@ -18,16 +18,13 @@ import (
 	"time"
 
 	check "ovs-offline/test/check/lines"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/hostile"
 )
 
-// The limits for any input. The time is generous, to detect runs that never end on a
-// slow machine; the longest run is logged.
-const (
-	maxSeconds = 30
-	maxMemory  = 256 << 10 // kB, resident
-)
+// maxMemory is the limit for any input, in kB, resident.
+const maxMemory = 256 << 10
 
 // usage is the highest cost of all runs, and its input.
 type usage struct {
@@ -41,13 +38,18 @@ type usage struct {
 }
 
 // run runs the program on hostile input and checks that it ends with one of its exit
-// codes, in bounded time and memory, and prints nothing that controls a terminal.
+// codes, in bounded memory, and prints nothing that controls a terminal. A run that does not end
+// within ovs.Patience is killed; how long the others took is only logged.
 func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code int, printed string) {
 	t.Helper()
 	cmd := exec.Command(bin, append([]string{"-w", wd}, args...)...)
 	var memory int64
 	begun := time.Now()
-	code, printed = watched(cmd, func(pid int, ended <-chan struct{}) { memory = peak(pid, ended) })
+	code, printed = watched(cmd, func(pid int, ended <-chan struct{}) {
+		late := time.AfterFunc(ovs.Patience(), func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		defer late.Stop()
+		memory = peak(pid, ended)
+	})
 	took := time.Since(begun)
 	rusage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
@@ -55,8 +57,8 @@ func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code in
 	}
 	seconds := time.Duration(rusage.Utime.Nano() + rusage.Stime.Nano()).Seconds()
 	name += " " + args[0]
-	if seconds > maxSeconds {
-		t.Errorf("%s took %.1f s of processor time", args[0], seconds)
+	if code == -1 {
+		t.Errorf("%s was killed after %s, and %.1f s of processor time", args[0], took, seconds)
 	}
 	if memory > maxMemory {
 		t.Errorf("%s took %d MB of memory", args[0], memory>>10)
@@ -128,6 +130,7 @@ func TestHostileTexts(t *testing.T) {
 	if len(corpus) < 60 {
 		t.Errorf("only %d texts", len(corpus))
 	}
+	corpus = sweep.Rows(corpus, func(text hostile.Text) bool { return !repeats(text.Name) })
 	before := entries(t, b.dir)
 	var u usage
 	t.Run("texts", func(t *testing.T) {
@@ -149,6 +152,9 @@ func TestHostileTexts(t *testing.T) {
 					put(t, report, text.Files)
 					u.run(t, text.Name, b.bin, wd, "collect-sos", report)
 				}
+				if isOnlyCollected(text.Name) && !sweep.Whole() {
+					return
+				}
 				u.run(t, text.Name, b.bin, wd, "start")
 				u.run(t, text.Name, b.bin, wd, "show")
 				b.must(t, wd, "stop")
@@ -163,6 +169,33 @@ func TestHostileTexts(t *testing.T) {
 		t.Errorf("the socket of another switch was reached %d times", n)
 	}
 	u.log(t, len(corpus))
+}
+
+// repeats reports whether a text has content of a kind, in a file, that another text has as well: it is larger, or one more
+// name for the same path through the program.
+func repeats(name string) bool {
+	return slices.ContainsFunc([]string{
+		// Another bridge of the list is as odd: one has an option, a command, a path, an escape, a line break, and so on.
+		`bridge "-x"`, `bridge "a;touch `, "bridge \"`touch ", `bridge "../br"`, `bridge "br\n"`, `bridge "\x1b[31mred"`, `bridge "\u009b2J"`, `bridge "tcp:`, `bridge "a b"`, `bridge ".."`, `bridge "brücke`,
+		// Flows that the tools refuse, or can't read, one by one: a hundred are as good as a thousand.
+		"flows: a thousand ", "flows: the same flow", "flows: references to all", "groups: many bad groups", "meters: many bad meters",
+		// Lines by the million, and lines of many megabytes: one reader splits all dumps.
+		"costly: groups: 20 million lines", "costly: meters: 20 million lines", "flows: 50 MB of line breaks", "flows: a million lines of garbage", "flows: a flow of 15 MB",
+		"costly: flows: a match of 15 MB", "costly: flags of 16 MB", "recorded: 100 MB of flows", "groups: a group of a million buckets", "costly: hidden flows",
+		// Databases whose rows, records or sums are odd in the same way.
+		"database: rows alike at the end", "database: a hundred thousand rows", "database: many small records", "database: a million line breaks", "costly: database: a set that grows",
+		"costly: a bridge a hundred thousand times", "manifest: deeper lists", "TLV: one class for all",
+	}, func(begin string) bool { return strings.HasPrefix(name, begin) })
+}
+
+// isOnlyCollected reports whether start does with the text what it does with any other: the collection has read all of it
+// that is odd, and what it stored is well-formed, or a file that only grows.
+func isOnlyCollected(name string) bool {
+	if name == "manifest: a version with escapes" || name == "manifest: paths outside" {
+		return false // show prints the version, and the flows come from those paths
+	}
+	return slices.ContainsFunc([]string{"manifest: ", "costly: database: ", "costly: flows: 20 million lines", "costly: TLV: ", "database: rows that are alike", "database: headers that lie",
+		"database: a string of 100 MB", "database: gzip of 1 GiB", "flows: a line of 100 MB", "costly: bridges that mangle"}, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
 // small extracts a real report and keeps only some of its flows.
@@ -256,7 +289,7 @@ func entries(t *testing.T, dir string) []string {
 // TestHostileArchives collects hostile archives with collect-sos and collect.
 func TestHostileArchives(t *testing.T) {
 	ovs.Need(t) // many of them are large
-	bin := program(t, public(t))
+	bin := program(t)
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
@@ -267,13 +300,16 @@ func TestHostileArchives(t *testing.T) {
 	if len(corpus) < 60 {
 		t.Errorf("only %d archives", len(corpus))
 	}
+	// The reader that bounds entries, names and sizes meets each bound in another archive as well, which takes less time.
+	larger := []string{"a million tiny entries", "19,000 bridges of a node", "a bomb of 4 GiB", "a database of 4 GiB", "a hundred thousand links", "a hundred thousand top folders", "a hundred thousand files to collect"}
+	corpus = sweep.Rows(corpus, func(a hostile.Archive) bool { return !slices.Contains(larger, a.Name) })
 	before := append(entries(t, dir), entries(t, place.Outside)...)
 	var u usage
 	t.Run("archives", func(t *testing.T) {
 		for i, archive := range corpus {
 			t.Run(archive.Name, func(t *testing.T) {
 				t.Parallel()
-				for _, command := range []string{"collect-sos", "collect"} {
+				for _, command := range sweep.Rows([]string{"collect-sos", "collect"}, func(command string) bool { return command == "collect" || !isLarge(archive.Name) }) {
 					wd, source := filepath.Join(dir, fmt.Sprintf("w%d", i)), filepath.Join(dir, fmt.Sprintf("a%d", i))
 					give(t, source, archive)
 					code, printed := u.run(t, archive.Name, bin, wd, command, source)
@@ -291,6 +327,11 @@ func TestHostileArchives(t *testing.T) {
 		t.Errorf("something was written outside of the workdir: %q became %q", before, after)
 	}
 	u.log(t, len(corpus))
+}
+
+// isLarge reports whether an archive takes seconds to read, which both commands do with the same reader.
+func isLarge(name string) bool {
+	return slices.ContainsFunc([]string{"million", "thousand", "000 ", "GiB, gzip'd"}, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // give writes an archive to a file, or an endless one to a named pipe.

@@ -40,10 +40,7 @@ func newImageUser(t *testing.T) *imageUser {
 	dir := public(t)
 	u := &imageUser{t: t, program: filepath.Join(dir, "ovs-offline"), home: filepath.Join(dir, "home"), tar: filepath.Join(dir, "host.tar")}
 	u.env = []string{"PATH=/usr/bin:/bin", "HOME=" + u.home, "OVS_DBG_WORKDIR=" + u.home + "/wd"}
-	copyFile(t, "/proc/self/exe", u.program) // of this name, a test binary is the program
-	if err := os.Chmod(u.program, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	actAs(t, u.program)
 	host, err := build.FromHost(t.Context())
 	if err != nil {
 		t.Fatal(err)

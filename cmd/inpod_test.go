@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -217,7 +216,7 @@ func (p *inPods) testWrappers(t *testing.T) {
 }
 
 func (p *inPods) testLogs(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), ovs.Patience())
 	defer cancel()
 	in, out := io.Pipe()
 	exit := make(chan int, 1)

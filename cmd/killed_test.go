@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 )
@@ -29,11 +29,7 @@ type session struct {
 func newSession(t *testing.T, r engines.Runtime) session {
 	t.Helper()
 	s := session{t: t, r: r, dir: t.TempDir()}
-	// TestMain acts as ovs-offline if the program has that name.
-	copyFile(t, "/proc/self/exe", filepath.Join(s.dir, "ovs-offline"))
-	if err := os.Chmod(filepath.Join(s.dir, "ovs-offline"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	actAs(t, filepath.Join(s.dir, "ovs-offline"))
 	return s
 }
 
@@ -139,11 +135,17 @@ func (s session) containers() []string {
 func TestStopAndStartAfterKilledStart(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server")
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
+		if r.Label == engines.ProcessRoot || r.Label == engines.PodmanRootless {
+			sweep.Only(t, "the same test with "+engines.Process+" and "+engines.Podman)
+		}
 		r.Use(t)
 		s := newSession(t, r)
 		s.run("collect-sos", "../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz")
 		t.Cleanup(func() { s.run("stop") })
-		for _, moment := range []string{"runtime: ", "Starting ovsdb-server-ovs", "Starting ovs-vswitchd"} {
+		moments := []string{"runtime: ", "Starting ovsdb-server-ovs", "Starting ovs-vswitchd"}
+		for _, moment := range sweep.Rows(moments, func(m string) bool {
+			return m == "Starting ovs-vswitchd" || m == "runtime: " && r.Label == engines.Process
+		}) {
 			s.killAt(moment)
 			s.run("stop")
 			s.clean("killed at " + moment + ", then stop")
@@ -179,14 +181,15 @@ func TestNothingIsLeftOfAKilledWhatIf(t *testing.T) {
 			t.Errorf("%s: processes are left: %v", when, left)
 		}
 	}
-	for _, next := range [][]string{{"stop"}, {"start"}, whatIf} {
-		for _, program := range []string{"node0/ovn-controller.pid", "replicas/node0/var-run/ovs/ovs-vswitchd.pid"} {
+	const controller, replica = "node0/ovn-controller.pid", "replicas/node0/var-run/ovs/ovs-vswitchd.pid"
+	for i, next := range [][]string{{"stop"}, {"start"}, whatIf} {
+		for _, program := range sweep.Rows([]string{controller, replica}, func(p string) bool { return (i == 0) == (p == replica) }) {
 			s.killOnce(whatIf, program)
 			s.run(next...)
 			clean(fmt.Sprintf("killed after %s, then %s", program, next[0]))
 		}
 	}
-	s.interruptOnce(whatIf, "node0/ovn-controller.pid")
+	s.interruptOnce(whatIf, controller)
 	clean("after Ctrl-C")
 }
 
@@ -210,20 +213,22 @@ func (s session) signalOnce(args []string, file string, signal os.Signal) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
-	for {
+	var over error
+	ovs.Await(s.t, file, func() bool {
+		select {
+		case err := <-ended:
+			over = fmt.Errorf("%v ended before there was %s: %w", args, file, err)
+		default:
+		}
 		found := false
 		_ = filepath.WalkDir(filepath.Join(s.wd(), ".scratch"), func(path string, _ os.DirEntry, err error) error {
 			found = found || err == nil && strings.HasSuffix(path, file)
 			return nil
 		})
-		if found {
-			break
-		}
-		select {
-		case err := <-ended:
-			s.t.Fatalf("%v ended before there was %s: %v", args, file, err)
-		case <-time.After(time.Millisecond):
-		}
+		return found || over != nil
+	})
+	if over != nil {
+		s.t.Fatal(over)
 	}
 	_ = c.Process.Signal(signal)
 	<-ended

@@ -6,13 +6,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 )
@@ -43,34 +42,7 @@ func TestKilledWritingCommands(t *testing.T) {
 	image := filepath.Join(s.dir, "image.tar")
 	engines.HostArchive(t, image)
 	image = "docker-archive:" + image
-	conf, nb, sb := filepath.Join(s.wd(), "db/ovs/conf.db"), filepath.Join(s.wd(), "db/ovn_nb/ovnnb_db.db"), filepath.Join(s.wd(), "db/ovn_sb/ovnsb_db.db")
-	for _, c := range []struct {
-		name    string
-		before  [][]string // commands that make what it works on
-		command []string
-		next    [][]string // commands that work after it
-	}{
-		{"collect", nil, []string{"collect", one}, [][]string{{"collect", "--force", one}, {"start"}, {"status"}}},
-		{"collect of several", nil, []string{"collect", one, other}, [][]string{{"collect", "--force", one, other}, {"list"}}},
-		{"collect into a set", [][]string{{"collect", one, other}}, []string{"collect", "--force", one}, [][]string{{"collect", "--force", one}, {"list"}}},
-		{"load", nil, []string{"load", saved}, [][]string{{"load", "--force", saved}, {"start"}}},
-		{"load of several", nil, []string{"load", savedSet}, [][]string{{"load", "--force", savedSet}, {"list"}}},
-		{"start", [][]string{{"collect", one}}, []string{"start"}, [][]string{{"start"}, {"trace", "p-vm1", "p-vm2"}}},
-		{"stop", [][]string{{"collect", one}, {"start"}}, []string{"stop"}, [][]string{{"start"}, {"status"}}},
-		{"stop --purge", [][]string{{"collect", one}}, []string{"stop", "--purge"}, [][]string{{"collect", "--force", one}, {"list"}}},
-		{"save", [][]string{{"collect", one}}, []string{"save", "--force", "OUT"}, [][]string{{"save", "--force", "OUT"}, {"load", "--force", "OUT"}}},
-		{"history --save", [][]string{{"collect", one}}, []string{"history", "--at", "2026-11-21T08:52:50Z", "--save", "NEW"}, [][]string{{"collect", "--force", one}}},
-		{"what-if", [][]string{{"collect", one}}, []string{"what-if", "--", "ovn-nbctl", "ls-add", "new"}, [][]string{{"what-if", "--", "ovn-nbctl", "ls-add", "new"}}},
-		{"drift", [][]string{{"collect", one}}, []string{"drift"}, [][]string{{"drift"}}},
-		{"compare", nil, []string{"compare", one, other}, [][]string{{"compare", one, one}}},
-		{"inspect", nil, []string{"inspect", one}, [][]string{{"inspect", one}}},
-		{"collect-sos", nil, []string{"collect-sos", one}, [][]string{{"collect-sos", "--force", one}, {"list"}}},
-		{"collect-db-ovs", nil, []string{"collect-db-ovs", conf}, [][]string{{"collect-db-ovs", "--force", conf}, {"start"}}},
-		{"collect-db-ovn-nb", nil, []string{"collect-db-ovn-nb", nb}, [][]string{{"collect-db-ovn-nb", "--force", nb}, {"start"}}},
-		{"collect-db-ovn-sb", nil, []string{"collect-db-ovn-sb", sb}, [][]string{{"collect-db-ovn-sb", "--force", sb}, {"start"}}},
-		{"image add", nil, []string{"image", "add", image, "-t", "mine"}, [][]string{{"image", "add", image, "-t", "mine"}, {"image", "rm", "mine"}}},
-		{"image rm", [][]string{{"image", "add", image, "-t", "mine"}}, []string{"image", "rm", "mine"}, [][]string{{"image", "add", image, "-t", "mine"}, {"image", "rm", "mine"}}},
-	} {
+	for _, c := range sweep.Rows(writingCommands(one, other, saved, savedSet, image, s.wd()), func(c writing) bool { return c.shape }) {
 		t.Run(c.name, func(t *testing.T) {
 			k := newKilling(t, filepath.Join(s.dir, "ovs-offline"))
 			k.all(c.before)
@@ -87,6 +59,42 @@ func TestKilledWritingCommands(t *testing.T) {
 				k.purge("killed after " + when.String())
 			}
 		})
+	}
+}
+
+// writing is a command that writes.
+type writing struct {
+	name    string
+	shape   bool       // whether it is the first of its way to write: what else writes so is for the sweep
+	before  [][]string // commands that make what it works on
+	command []string
+	next    [][]string // commands that work after it
+}
+
+// writingCommands returns all of them, for two reports, what was saved of one and of both, an image and a collected workdir.
+func writingCommands(one, other, saved, savedSet, image, wd string) []writing {
+	conf, nb, sb := filepath.Join(wd, "db/ovs/conf.db"), filepath.Join(wd, "db/ovn_nb/ovnnb_db.db"), filepath.Join(wd, "db/ovn_sb/ovnsb_db.db")
+	return []writing{
+		{"collect", false, nil, []string{"collect", one}, [][]string{{"collect", "--force", one}, {"start"}, {"status"}}},
+		{"collect of several", true, nil, []string{"collect", one, other}, [][]string{{"collect", "--force", one, other}, {"list"}}},
+		{"collect into a set", false, [][]string{{"collect", one, other}}, []string{"collect", "--force", one}, [][]string{{"collect", "--force", one}, {"list"}}},
+		{"load", true, nil, []string{"load", saved}, [][]string{{"load", "--force", saved}, {"start"}}},
+		{"load of several", false, nil, []string{"load", savedSet}, [][]string{{"load", "--force", savedSet}, {"list"}}},
+		{"start", true, [][]string{{"collect", one}}, []string{"start"}, [][]string{{"start"}, {"trace", "p-vm1", "p-vm2"}}},
+		{"stop", true, [][]string{{"collect", one}, {"start"}}, []string{"stop"}, [][]string{{"start"}, {"status"}}},
+		{"stop --purge", false, [][]string{{"collect", one}}, []string{"stop", "--purge"}, [][]string{{"collect", "--force", one}, {"list"}}},
+		{"save", true, [][]string{{"collect", one}}, []string{"save", "--force", "OUT"}, [][]string{{"save", "--force", "OUT"}, {"load", "--force", "OUT"}}},
+		{"history --save", true, [][]string{{"collect", one}}, []string{"history", "--at", "2026-11-21T08:52:50Z", "--save", "NEW"}, [][]string{{"collect", "--force", one}}},
+		{"what-if", true, [][]string{{"collect", one}}, []string{"what-if", "--", "ovn-nbctl", "ls-add", "new"}, [][]string{{"what-if", "--", "ovn-nbctl", "ls-add", "new"}}},
+		{"drift", false, [][]string{{"collect", one}}, []string{"drift"}, [][]string{{"drift"}}},
+		{"compare", false, nil, []string{"compare", one, other}, [][]string{{"compare", one, one}}},
+		{"inspect", false, nil, []string{"inspect", one}, [][]string{{"inspect", one}}},
+		{"collect-sos", false, nil, []string{"collect-sos", one}, [][]string{{"collect-sos", "--force", one}, {"list"}}},
+		{"collect-db-ovs", false, nil, []string{"collect-db-ovs", conf}, [][]string{{"collect-db-ovs", "--force", conf}, {"start"}}},
+		{"collect-db-ovn-nb", false, nil, []string{"collect-db-ovn-nb", nb}, [][]string{{"collect-db-ovn-nb", "--force", nb}, {"start"}}},
+		{"collect-db-ovn-sb", true, nil, []string{"collect-db-ovn-sb", sb}, [][]string{{"collect-db-ovn-sb", "--force", sb}, {"start"}}},
+		{"image add", true, nil, []string{"image", "add", image, "-t", "mine"}, [][]string{{"image", "add", image, "-t", "mine"}, {"image", "rm", "mine"}}},
+		{"image rm", false, [][]string{{"image", "add", image, "-t", "mine"}}, []string{"image", "rm", "mine"}, [][]string{{"image", "add", image, "-t", "mine"}, {"image", "rm", "mine"}}},
 	}
 }
 
@@ -122,12 +130,7 @@ func (k *killing) command(args []string) *exec.Cmd {
 
 // run runs a command, again while a child of a killed one still holds the lock.
 func (k *killing) run(args ...string) (code int, printed string) {
-	for end := time.Now().Add(faultTimeout); ; time.Sleep(20 * time.Millisecond) {
-		code, printed = outcome(k.command(args))
-		if code != exitFailed || !strings.Contains(printed, workdir.ErrInUse.Error()) || time.Now().After(end) {
-			return code, printed
-		}
-	}
+	return unlocked(func() *exec.Cmd { return k.command(args) })
 }
 
 // all runs commands that have to succeed; a set of two deployments may lack a database.
@@ -144,11 +147,10 @@ func (k *killing) all(list [][]string) {
 func (k *killing) kill(args []string, after time.Duration) {
 	k.t.Helper()
 	_, _ = watched(k.command(args), func(pid int, ended <-chan struct{}) {
-		select {
-		case <-time.After(after):
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		case <-ended:
-		}
+		// Here time itself says at which moment: any is right.
+		timer := time.AfterFunc(after, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		<-ended
+		timer.Stop()
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 )
@@ -73,14 +74,15 @@ func (s session) onlyData(when string, data []string) {
 // all daemons, that of a server that no replica uses yet too.
 func TestStopAfterKilledStartOfASet(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovn-nbctl")
-	for _, label := range []string{engines.Process, engines.ProcessRoot} {
+	for _, label := range sweep.Rows([]string{engines.Process, engines.ProcessRoot}, func(label string) bool { return label == engines.Process }) {
 		t.Run(label, func(t *testing.T) {
 			r := engines.Get(t, label)
 			r.Use(t)
 			s := newSession(t, r)
 			nodes := s.collectTwo()
 			data := s.files()
-			for _, moment := range []string{"runtime: ", "Starting ovs-vswitchd", "Starting ovsdb-server-ovn_nb", "Starting ovsdb-server-ovn_sb"} {
+			moments := []string{"runtime: ", "Starting ovs-vswitchd", "Starting ovsdb-server-ovn_nb", "Starting ovsdb-server-ovn_sb"}
+			for _, moment := range sweep.Rows(moments, func(m string) bool { return m == "Starting ovs-vswitchd" }) {
 				s.killAt(moment)
 				s.run("stop")
 				s.onlyData("killed at "+moment+", then stop", data)
@@ -126,8 +128,7 @@ func TestNodesOfASetStartAndStopAtOnce(t *testing.T) {
 	s := newSession(t, engines.Get(t, engines.Process))
 	nodes := s.collectTwo()
 	data := s.files()
-	const rounds = 5
-	for range rounds {
+	for range sweep.Count(5, 1) {
 		s.together([]string{"start", "--node", nodes[0]}, []string{"start", "--node", nodes[1]})
 		s.checkServers(1)
 		s.run("status")

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
@@ -74,11 +73,8 @@ func TestInterruptedSynthesisLeavesNothing(t *testing.T) {
 // awaitController waits until an ovn-controller runs for a workdir.
 func awaitController(t *testing.T, wd string) {
 	t.Helper()
-	const limit, pause = time.Minute, 5 * time.Millisecond
-	for began := time.Now(); time.Since(began) < limit; time.Sleep(pause) {
-		if found, _ := filepath.Glob(filepath.Join(wd, ".scratch/var-run/node*/ovn-controller*.pid")); len(found) > 0 {
-			return
-		}
-	}
-	t.Fatal("no ovn-controller was started")
+	ovs.Await(t, "an ovn-controller", func() bool {
+		found, _ := filepath.Glob(filepath.Join(wd, ".scratch/var-run/node*/ovn-controller*.pid"))
+		return len(found) > 0
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 )
@@ -234,6 +235,7 @@ func TestTutorials(t *testing.T) {
 
 // TestTutorialEverywhere runs the longest tutorial on each engine.
 func TestTutorialEverywhere(t *testing.T) {
+	sweep.Only(t, "TestScriptsEverywhere, and TestTutorials with local processes,")
 	engines.EachEngine(t, func(t *testing.T, r engines.Runtime) {
 		runTutorial(t, r, "../docs/tutorial-debugging.md")
 	})

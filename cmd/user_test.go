@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 )
@@ -18,14 +20,50 @@ import (
 // nobodyUID is the user id of nobody, an unprivileged user, on Debian and Fedora.
 const nobodyUID = 65534
 
-// program builds ovs-offline in dir and returns its path.
-func program(t *testing.T, dir string) string {
+// built is ovs-offline, which the first test that needs it builds. TestMain removes its folder.
+var built struct {
+	sync.Mutex
+	dir, path string
+}
+
+// program returns the path of ovs-offline, which every user may run.
+func program(t *testing.T) string {
 	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if built.path != "" {
+		return built.path
+	}
+	dir, err := os.MkdirTemp("", "ovs-offline-program-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	built.dir = dir
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	path := filepath.Join(dir, "ovs-offline")
 	if out, err := exec.Command("go", "build", "-o", path, "..").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	built.path = path
 	return path
+}
+
+// actAs makes a program at a path, of the name ovs-offline, of this test binary: TestMain acts as ovs-offline under that name.
+func actAs(t *testing.T, path string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Link(self, path) == nil {
+		return // a copy takes time, and cannot run while a child of another test still has it open for writing
+	}
+	copyFile(t, self, path)
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // public makes a temporary folder that every user may enter, unlike t.TempDir.
@@ -98,13 +136,14 @@ func (u ordinaryUser) replay(bin string, start ...string) {
 // TestOrdinaryUserCanReplay runs a session as an unprivileged user.
 func TestOrdinaryUserCanReplay(t *testing.T) {
 	u := newOrdinaryUser(t)
-	u.replay(program(t, u.dir))
+	u.replay(program(t))
 }
 
 // TestOrdinaryUserCanReplayInAnImage does the same in an image that the user added.
 func TestOrdinaryUserCanReplayInAnImage(t *testing.T) {
+	sweep.Only(t, "TestImagesOfAnOrdinaryUser/used")
 	u := newOrdinaryUser(t)
-	bin, archive := program(t, u.dir), filepath.Join(u.dir, "image.tar")
+	bin, archive := program(t), filepath.Join(u.dir, "image.tar")
 	engines.HostArchive(t, archive)
 	u.run(bin, "image", "add", "docker-archive:"+archive, "-t", "mine")
 	u.replay(bin, "--image=mine")
@@ -136,7 +175,7 @@ func TestWritesOnlyTheWorkdir(t *testing.T) {
 	}
 	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl")
 	dir := t.TempDir()
-	bin, wd := program(t, dir), filepath.Join(dir, "wd")
+	bin, wd := program(t), filepath.Join(dir, "wd")
 	report := "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"
 	// strace ends with the last process that it follows, so one run starts and stops
 	// the daemons.
