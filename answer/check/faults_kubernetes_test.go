@@ -5,10 +5,10 @@ import "strings"
 // kubernetesFaults are the faults of the set kubernetes-ic.
 func kubernetesFaults() []fault {
 	return []fault{
-		{name: "a pod gets the IP address of another", rule: "duplicate-ip", says: "pod ns1/client-0",
+		{name: "a pod gets the IP address of another", also: true, rule: "duplicate-ip", says: "pod ns1/client-0",
 			plant: `nb@worker1 set Logical_Switch_Port ns1_web-0 addresses="\"0a:58:0a:f4:01:05 10.244.1.6 fd00:10:244:1::5\""`,
 			undo:  `nb@worker1 set Logical_Switch_Port ns1_web-0 addresses="\"0a:58:0a:f4:01:05 10.244.1.5 fd00:10:244:1::5\""`},
-		{name: "a service loses its endpoints", rule: "balancer-without-backends", says: "Service ns2/db",
+		{name: "a service loses its endpoints", also: true, rule: "balancer-without-backends", says: "Service ns2/db",
 			plant: everywhere(`nb@NODE set Load_Balancer {nb@NODE Load_Balancer name=Service_ns2/db_TCP_cluster _uuid} vips:"\"10.96.2.10:5432\""="\"\""`),
 			undo:  everywhere(`nb@NODE set Load_Balancer {nb@NODE Load_Balancer name=Service_ns2/db_TCP_cluster _uuid} vips:"\"10.96.2.10:5432\""="\"10.244.2.6:5432\""`)},
 		{name: "two services have one address", rule: "duplicate-vip", says: "VIP 10.96.3.10:80",
@@ -38,12 +38,12 @@ func kubernetesFaults() []fault {
 		{name: "a service is in no group any more", rule: "balancer-unused", says: "worker2: no switch or router uses Service ns1/external",
 			plant: `nb@worker2 remove Load_Balancer_Group clusterLBGroup load_balancer {nb@worker2 Load_Balancer name=Service_ns1/external_TCP_cluster _uuid}`,
 			undo:  `nb@worker2 add Load_Balancer_Group clusterLBGroup load_balancer {nb@worker2 Load_Balancer name=Service_ns1/external_TCP_cluster _uuid}`},
-		{name: "an external gateway of IPv6 does not answer BFD", rule: "bfd-session-down", says: "the BFD session of router port rtoe-GR_worker1 with fc00:f853:ccd:e793::99 is down", beside: true,
+		{name: "an external gateway of IPv6 does not answer BFD", also: true, rule: "bfd-session-down", says: "the BFD session of router port rtoe-GR_worker1 with fc00:f853:ccd:e793::99 is down", beside: true,
 			plant: `nb@worker1 --id=@b create BFD logical_port=rtoe-GR_worker1 dst_ip="\"fc00:f853:ccd:e793::99\"" -- --id=@r create Logical_Router_Static_Route ip_prefix="\"fd00:57::/64\"" nexthop="\"fc00:f853:ccd:e793::99\"" bfd=@b -- add Logical_Router GR_worker1 static_routes @r
 				nb@worker1 wait-until BFD {nb@worker1 BFD logical_port=rtoe-GR_worker1 _uuid} status=down`,
 			undo: `nb@worker1 lr-route-del GR_worker1 fd00:57::/64
 				nb@worker1 destroy BFD {nb@worker1 BFD logical_port=rtoe-GR_worker1 _uuid}`},
-		{name: "the gateway router of a node is for another node", rule: "gateway-unbound", says: "worker2: chassis worker1 has not claimed the gateway",
+		{name: "the gateway router of a node is for another node", also: true, rule: "gateway-unbound", says: "worker2: chassis worker1 has not claimed the gateway",
 			plant: `nb@worker2 set Logical_Router GR_worker2 options:chassis={sb@worker2 Chassis hostname=worker1 name}
 				nb@worker2 --wait=hv sync
 				sb@worker2 wait-until Port_Binding rtoj-GR_worker2 chassis=[]`,
@@ -71,7 +71,7 @@ func kubernetesFaults() []fault {
 			plant: `sb@worker3 chassis-add worker9 geneve 172.18.0.99 -- --id=@p create Chassis_Private name=worker9
 				sb@worker3 set Chassis_Private worker9 chassis={sb@worker3 Chassis name=worker9 _uuid}
 				sb@worker3 destroy Chassis worker9`, undo: `sb@worker3 --if-exists destroy Chassis_Private worker9`},
-		{name: "a zone has a node twice", rule: "chassis-twice", says: "worker2: 2 chassis have the host name worker3", beside: true,
+		{name: "a zone has a node twice", also: true, rule: "chassis-twice", says: "worker2: 2 chassis have the host name worker3", beside: true,
 			plant: `sb@worker2 chassis-add twin geneve 172.18.0.98 -- set Chassis twin hostname=worker3 other_config:is-remote=true`, undo: `sb@worker2 chassis-del twin`},
 		{name: "a node has the tunnel address of another as its second", rule: "tunnel-address-twice", says: "have the same tunnel address 172.18.0.3", sync: "none",
 			plant: `sb@worker1 --id=@e create Encap chassis_name="\"{sb@worker1 Chassis hostname=worker3 name}\"" type=vxlan ip=172.18.0.3 -- add Chassis {sb@worker1 Chassis hostname=worker3 name} encaps @e`,
@@ -114,7 +114,7 @@ func kubernetesFaults() []fault {
 			undo:  `nb@worker1 remove Port_Group a_ns1_client acls {nb@worker1 ACL name=twice _uuid}`},
 		{name: "a network policy multiplies out", rule: "rule-multiplies-out", says: "became 1200 flows: 40 nw_src x 30 tp_dst", beside: true, causes: []string{"drift"},
 			plant: `multiply@worker2 br-int {nb@worker2 ACL priority=30000 _uuid}`, undo: `ofctl@worker2 del-flows br-int table=44,tcp,nw_src=10.66.0.0/16`},
-		{name: "a node does not make the tunnel over IPv6 to a new one", rule: "tunnel-missing", says: "worker1: there is no tunnel to chassis fresh (geneve fd00:18::96)", sync: "none",
+		{name: "a node does not make the tunnel over IPv6 to a new one", also: true, rule: "tunnel-missing", says: "worker1: there is no tunnel to chassis fresh (geneve fd00:18::96)", sync: "none",
 			plant: `vsctl@worker1 set Open_vSwitch . external_ids:ovn-remote="\"unix:/nonexistent/sb.sock\""
 				awaitlog@worker1 ovn-controller "unix:/nonexistent/sb.sock: connection attempt failed"
 				sb@worker1 chassis-add fresh geneve fd00:18::96`,

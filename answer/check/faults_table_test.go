@@ -247,15 +247,10 @@ func nodeFaults() []fault {
 			plant: `vsctl@gateway add-port br-int watched -- set Interface watched type=vxlan options:remote_ip=192.168.24.11 options:key=77 bfd:enable=true
 				vsctl@gateway wait-until Interface watched bfd_status:state=down`, undo: `vsctl@gateway del-port br-int watched`},
 		{name: "the controller of a bridge does not answer", rule: "controller-not-connected", says: "unix:/nonexistent/of.sock of bridge br-ex", outputs: true,
-			plant: `vsctl@compute1 set-controller br-ex unix:/nonexistent/of.sock
-				sleep 1`,
-			undo: `vsctl@compute1 del-controller br-ex`},
+			plant: `vsctl@compute1 set-controller br-ex unix:/nonexistent/of.sock`,
+			undo:  `vsctl@compute1 del-controller br-ex`},
 		{name: "the manager of a database does not answer", rule: "controller-not-connected", says: "compute2: the OVSDB manager tcp:192.0.2.1:6640 is not connected", beside: true,
 			plant: `vsctl@compute2 set-manager tcp:192.0.2.1:6640`, undo: `vsctl@compute2 del-manager`},
-		{name: "a bridge loses its flows", rule: "bridge-without-flows", says: "compute1: bridge br-ex has no flows", dumps: true,
-			plant: `ofctl@compute1 del-flows br-ex`, undo: `ofctl@compute1 add-flow br-ex actions=NORMAL`},
-		{name: "a new bridge waits for its controller", rule: "bridge-without-flows", says: "gateway: bridge br-new has no flows", beside: true,
-			plant: `vsctl@gateway add-br br-new -- set Bridge br-new datapath_type=system fail_mode=secure -- add-port br-new new0 -- set Interface new0 type=internal`, undo: `vsctl@gateway del-br br-new`},
 		{name: "the MAC table of a bridge is full", rule: "fdb-full", says: "compute1: the table of MAC addresses of bridge br-ex is full", outputs: true,
 			plant: `vsctl@compute1 set Bridge br-ex other_config:mac-table-size=10
 				appctl@compute1 fdb/add br-ex eth1 0 02:00:00:00:0a:01
@@ -272,7 +267,7 @@ func nodeFaults() []fault {
 				vsctl@compute1 remove Bridge br-ex other_config mac-table-size`},
 		{name: "more machines than a bridge knows send packets", rule: "fdb-full", says: "gateway: the table of MAC addresses of bridge br-eth0 is full: 10 of 10", beside: true,
 			plant: `vsctl@gateway set Bridge br-eth0 other_config:mac-table-size=10
-				` + strangers("gateway", "eth0", 12),
+				` + strangers("gateway", "eth0", 12) + `await " 10/10" appctl@gateway fdb/stats-show br-eth0`,
 			undo: `appctl@gateway fdb/flush br-eth0
 				vsctl@gateway remove Bridge br-eth0 other_config mac-table-size`},
 		{name: "a node loses its chassis", rule: "chassis-missing", says: "compute2", sync: "sb",
@@ -324,7 +319,10 @@ func lostFaults() []fault {
 				nb lsp-del off
 				sb chassis-del off` + joined},
 		{name: "a node does not make the tunnel to a new one", rule: "tunnel-missing", says: "compute2: there is no tunnel to chassis fresh (geneve 192.168.24.96)", sync: "none",
-			plant: cut + `sb chassis-add fresh geneve 192.168.24.96`, undo: `sb chassis-del fresh` + joined},
+			plant: cut + `sb chassis-add fresh geneve 192.168.24.96
+				await fresh vsctl@compute1 --bare --columns=options,name find Interface options:remote_ip=192.168.24.96
+				await fresh vsctl@gateway --bare --columns=options,name find Interface options:remote_ip=192.168.24.96`, // or the finding is about them too
+			undo: `sb chassis-del fresh` + joined},
 	}
 }
 
@@ -366,6 +364,22 @@ func flowFaults() []fault {
 			plant: `ofctl@gateway add-flow br-int cookie=0x1234567,table=0,priority=60000,dl_type=0x88b5,actions=drop
 				ofctl@gateway add-flow br-int cookie=0x1234567,table=9,priority=60000,ipv6,actions=resubmit(,10)`,
 			undo: `ofctl@gateway del-flows br-int cookie=0x1234567/-1`},
+		{name: "a security group has a rule twice", rule: "rule-twice", says: "2 rules have one match at one priority", beside: true,
+			plant: `nb acl-add {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234" allow-related -- --id=@a create ACL direction=to-lport priority=1234 match="\"outport == @{pg web} && udp.dst == 1234\"" action=drop -- add Port_Group {pg web} acls @a`,
+			undo: `nb acl-del {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234"
+				nb acl-del {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234"`},
+		{name: "a rule of a security group multiplies out", rule: "rule-multiplies-out", says: "became 1200 flows: 40 nw_src x 30 tp_dst", beside: true, causes: []string{"drift"},
+			plant: `multiply@gateway br-int {nb ACL name=snmp _uuid}`, undo: `ofctl@gateway del-flows br-int table=44,tcp,nw_src=10.66.0.0/16`},
+		{name: "flows make a loop", rule: "recursion-too-deep", says: "packets of bridge br-ex went through more than 64 resubmits", logs: true,
+			plant: `ofctl@compute1 add-flow br-ex priority=9,dl_type=0x88b5,actions=resubmit(,0)
+				awaitlog@compute1 ovs-vswitchd "over max translation depth" ` + strangers("compute1", "eth1", 1),
+			undo: `ofctl@compute1 del-flows br-ex dl_type=0x88b5`},
+		{name: "flows copy a packet again and again", rule: "resubmit-limit", says: "packets of bridge br-ex needed more than 4096 resubmits", beside: true,
+			plant: `ofctl@gateway add-flow br-ex table=0,priority=9,dl_type=0x88b5,actions=resubmit(,1)` + strings.Repeat(",resubmit(,1)", 70) + `
+				ofctl@gateway add-flow br-ex table=1,actions=resubmit(,2)` + strings.Repeat(",resubmit(,2)", 70) + `
+				awaitlog@gateway ovs-vswitchd "resubmit actions on bridge" ` + strangers("gateway", "eth1", 1),
+			undo: `ofctl@gateway del-flows br-ex dl_type=0x88b5
+				ofctl@gateway del-flows br-ex table=1`},
 		{name: "a person deletes the flow to an instance", rule: "drift", says: "compute1: br-int lacks", dumps: true, here: true,
 			plant: `ofctl@compute1 del-flows br-int table=65,reg15={sb Port_Binding logical_port={port vm1} tunnel_key},metadata={sb Datapath_Binding external_ids:name2=blue tunnel_key}`,
 			undo: `vsctl@compute1 set Bridge br-int other_config:datapath-id=00000000000000a1
@@ -374,22 +388,10 @@ func flowFaults() []fault {
 			plant: `ofctl@gateway mod-flows br-int table=65,reg15={sb Port_Binding logical_port={provnet public} tunnel_key},metadata={sb Datapath_Binding external_ids:name2=public tunnel_key},actions=drop`,
 			undo: `vsctl@gateway set Bridge br-int other_config:datapath-id=00000000000000a2
 				awaitflow@gateway br-int table=65,reg15={sb Port_Binding logical_port={provnet public} tunnel_key},metadata={sb Datapath_Binding external_ids:name2=public tunnel_key} output`},
-		{name: "a security group has a rule twice", rule: "rule-twice", says: "2 rules have one match at one priority", dumps: true,
-			plant: `nb acl-add {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234" allow-related -- --id=@a create ACL direction=to-lport priority=1234 match="\"outport == @{pg web} && udp.dst == 1234\"" action=drop -- add Port_Group {pg web} acls @a`,
-			undo: `nb acl-del {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234"
-				nb acl-del {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234"`},
-		{name: "a rule of a security group multiplies out", rule: "rule-multiplies-out", says: "became 1200 flows: 40 nw_src x 30 tp_dst", beside: true, causes: []string{"drift"},
-			plant: `multiply@gateway br-int {nb ACL name=snmp _uuid}`, undo: `ofctl@gateway del-flows br-int table=44,tcp,nw_src=10.66.0.0/16`},
-		{name: "flows make a loop", rule: "recursion-too-deep", says: "packets of bridge br-ex went through more than 64 resubmits", logs: true,
-			plant: `ofctl@compute1 add-flow br-ex priority=9,dl_type=0x88b5,actions=resubmit(,0)
-				` + strangers("compute1", "eth1", 1) + `awaitlog@compute1 ovs-vswitchd "over max translation depth"`,
-			undo: `ofctl@compute1 del-flows br-ex dl_type=0x88b5`},
-		{name: "flows copy a packet again and again", rule: "resubmit-limit", says: "packets of bridge br-ex needed more than 4096 resubmits", beside: true,
-			plant: `ofctl@gateway add-flow br-ex table=0,priority=9,dl_type=0x88b5,actions=resubmit(,1)` + strings.Repeat(",resubmit(,1)", 70) + `
-				ofctl@gateway add-flow br-ex table=1,actions=resubmit(,2)` + strings.Repeat(",resubmit(,2)", 70) + `
-				` + strangers("gateway", "eth1", 1) + `awaitlog@gateway ovs-vswitchd "resubmit actions on bridge"`,
-			undo: `ofctl@gateway del-flows br-ex dl_type=0x88b5
-				ofctl@gateway del-flows br-ex table=1`},
+		{name: "a bridge loses its flows", rule: "bridge-without-flows", says: "compute1: bridge br-ex has no flows", dumps: true, beside: true,
+			plant: `ofctl@compute1 del-flows br-ex`, undo: `ofctl@compute1 add-flow br-ex actions=NORMAL`},
+		{name: "a new bridge waits for its controller", rule: "bridge-without-flows", says: "gateway: bridge br-new has no flows", beside: true,
+			plant: `vsctl@gateway add-br br-new -- set Bridge br-new datapath_type=system fail_mode=secure -- add-port br-new new0 -- set Interface new0 type=internal`, undo: `vsctl@gateway del-br br-new`},
 		{name: "a table of flows is full", rule: "flow-refused", says: "OFPFMFC_TABLE_FULL", logs: true, here: true, // newer ovn-controllers have settings of tables of their own
 			plant: `vsctl@compute1 -- --id=@t create Flow_Table flow_limit=10 overflow_policy=refuse -- set Bridge br-int flow_tables:0=@t
 				nb lsp-add {net grey} late -- lsp-set-addresses late "02:00:00:00:09:03 192.168.40.93"

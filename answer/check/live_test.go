@@ -17,6 +17,7 @@ import (
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/set"
 	"ovs-offline/test/check/lines"
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
 
@@ -50,21 +51,23 @@ func (l *live) tool(words []string) string {
 	case "awaitflow":
 		return l.awaitFlow(node, words[1], words[2], words[3])
 	case "awaitlog":
-		return l.awaitLog(node, words[1], words[2])
+		return l.awaitLog(node, words[1], words[2], words[3:])
+	case "await":
+		return l.await(words[1], words[2:])
 	case "multiply":
 		return l.multiply(node, words[1], words[2])
 	}
 	home, central := l.homes(node)
 	argv := map[string][]string{
 		"nb": {"ovn-nbctl", "--db=unix:" + filepath.Join(central, "ovnnb_db.sock")}, "sb": {"ovn-sbctl", "--db=unix:" + filepath.Join(central, "ovnsb_db.sock")},
-		"northd": {"ovn-appctl", "-t", "ovn-northd"}, "vsctl": {"ovs-vsctl"}, "ofctl": {"ovs-ofctl", "-O", "OpenFlow15"}, "appctl": {"ovs-appctl"}, "sleep": {"sleep"},
+		"northd": {"ovn-appctl", "-t", "ovn-northd"}, "vsctl": {"ovs-vsctl"}, "ofctl": {"ovs-ofctl", "-O", "OpenFlow15"}, "appctl": {"ovs-appctl"},
 		"sbserver": {"ovs-appctl", "-t", filepath.Join(central, "ovnsb_db.ctl")},
 	}[tool]
 	if argv == nil {
 		l.t.Fatalf("no tool %s", tool)
 	}
 	env := append(os.Environ(), "OVS_RUNDIR="+filepath.Join(home, "ovs"), "OVN_RUNDIR="+central)
-	if tool != "sleep" && tool != "northd" {
+	if tool != "northd" {
 		argv = append(argv, "--timeout=20")
 	}
 	out, err := command.Run(l.t.Context(), command.Command{Argv: append(argv, words[1:]...), Env: env})
@@ -77,31 +80,48 @@ func (l *live) tool(words []string) string {
 // awaitFlow returns the flows of a bridge that match, when one of them has a text.
 func (l *live) awaitFlow(node, bridge, match, text string) (flows string) {
 	l.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(flows, text); {
-		if time.Now().After(end) {
-			l.t.Fatalf("bridge %s of %s has no flow %s with %s:\n%s", bridge, node, match, text, flows)
-		}
+	ovs.Await(l.t, fmt.Sprintf("a flow %s of bridge %s of %s with %s", match, bridge, node, text), func() bool {
 		flows = l.tool([]string{"ofctl@" + node, "dump-flows", bridge, match})
-	}
+		return strings.Contains(flows, text)
+	}, func() string { return flows })
 	return flows
 }
 
-// awaitLog returns when a program of a node has logged a text since the round began.
-func (l *live) awaitLog(node, program, text string) string {
+// await returns what a tool prints, when that has a text.
+func (l *live) await(text string, words []string) (printed string) {
 	l.t.Helper()
-	path := l.logsOf(node)[program]
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		if strings.Contains(string(content[l.logged[path]:]), text) {
-			return text
-		}
-		if time.Now().After(end) {
-			l.t.Fatalf("%s of %s has not logged %q:\n%s", program, node, text, content[l.logged[path]:])
-		}
+	ovs.Await(l.t, fmt.Sprintf("%q of %q", text, words), func() bool {
+		printed = l.tool(words)
+		return strings.Contains(printed, text)
+	}, func() string { return printed })
+	return printed
+}
+
+// awaitLog returns when a program of a node has logged a text since the round began. words are the tool that sends a packet about
+// which it does, if it takes one, which may be lost.
+func (l *live) awaitLog(node, program, text string, words []string) string {
+	l.t.Helper()
+	path, logged := l.logsOf(node)[program], ""
+	what := fmt.Sprintf("%q in the log of %s of %s", text, program, node)
+	has := func() bool {
+		logged = l.since(path)
+		return strings.Contains(logged, text)
 	}
+	if len(words) > 0 {
+		ovs.Resend(l.t, what, func() { l.tool(words) }, has)
+	}
+	ovs.Await(l.t, what, has, func() string { return logged })
+	return text
+}
+
+// since returns what a log has since the round began.
+func (l *live) since(path string) string {
+	l.t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(content[l.logged[path]:])
 }
 
 // multiply adds the flows of an ACL to a bridge that ovn-controller writes where it makes no conjunction:
@@ -303,11 +323,15 @@ func (l *live) logsOf(node string) map[string]string {
 	return logs
 }
 
-// noteLogs begins a round: what the logs have until now is not recorded.
-func (l *live) noteLogs() {
+// noteLogs begins a round: what the logs have until now is not recorded. With flush, what the daemons have logged is in
+// the logs.
+func (l *live) noteLogs(flush bool) {
 	l.t.Helper()
 	l.logged = map[string]int64{}
 	for _, node := range l.set.Nodes {
+		if flush {
+			l.flushLogs(node)
+		}
 		for _, path := range l.logsOf(node) {
 			info, err := os.Stat(path)
 			if err != nil {
@@ -318,37 +342,45 @@ func (l *live) noteLogs() {
 	}
 }
 
+// flushLogs has the daemons of a node write what they have logged: a thread of its own does that otherwise, at some time.
+func (l *live) flushLogs(node string) {
+	l.t.Helper()
+	for program, path := range l.logsOf(node) {
+		env := append(os.Environ(), "OVS_RUNDIR="+filepath.Dir(path), "OVN_RUNDIR="+filepath.Dir(path))
+		argv := []string{"ovn-appctl", "-t", program, "vlog/reopen"}
+		if program == "ovs-vswitchd" {
+			argv[0] = "ovs-appctl"
+		}
+		if _, err := command.Run(l.t.Context(), command.Command{Argv: argv, Env: env}); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
 // recordLogs writes what the daemons of a node have logged since the round began.
 func (l *live) recordLogs(wd *workdir.Dir, node string) {
 	l.t.Helper()
+	l.flushLogs(node)
 	for program, path := range l.logsOf(node) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		l.write(wd.HostLog(program, filepath.Base(path)), string(text[l.logged[path]:]))
+		l.write(wd.HostLog(program, filepath.Base(path)), l.since(path))
 	}
 }
 
 // waitQuiet returns when no OVN database has changed for longer than the time after which the rules count
-// a daemon as behind.
+// a daemon as behind. That time itself is under test.
 func (l *live) waitQuiet() {
 	l.t.Helper()
 	const behind = 10*time.Second + 200*time.Millisecond
 	for _, node := range l.set.Nodes {
 		_, central := l.homes(node)
 		for _, name := range []string{"ovnnb_db.db", "ovnsb_db.db"} {
-			for {
+			ovs.Await(l.t, name+" to be quiet", func() bool {
 				info, err := os.Stat(filepath.Join(central, name))
 				if err != nil {
 					l.t.Fatal(err)
 				}
-				left := behind - time.Since(info.ModTime())
-				if left <= 0 {
-					break
-				}
-				time.Sleep(left)
-			}
+				return time.Since(info.ModTime()) >= behind
+			})
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/sweep"
 )
 
 // recordedFault is a fault that no daemon of the lab has: it is planted in what was recorded of a node of
@@ -35,8 +36,8 @@ type change struct {
 	every time.Duration
 }
 
-// changeFiles plants faults in what was recorded in a folder, two at once, and checks that both are the
-// first or the second of what is found. The dumps are left out: flows are computed only where they matter.
+// changeFiles plants faults in what was recorded in a folder, several at once and two in a sweep, and checks that nothing
+// else is found before them. The dumps are left out: flows are computed only where they matter.
 func (l *live) changeFiles(folder string) {
 	l.t.Helper()
 	for _, node := range l.set.Nodes {
@@ -47,7 +48,7 @@ func (l *live) changeFiles(folder string) {
 			l.write(filepath.Join(folder, node, file), text)
 		}
 	}
-	for together := range slices.Chunk(recordedFaults(), 2) {
+	for together := range slices.Chunk(recordedFaults(), sweep.Count(2, 6)) {
 		start := time.Now()
 		var restore []func()
 		for _, f := range together {
@@ -60,7 +61,7 @@ func (l *live) changeFiles(folder string) {
 			undo()
 		}
 		for _, f := range together {
-			l.expect(found, "in "+f.changes[0].file, f.rule, f.says, start)
+			l.expect(found, max(2, len(together)), "in "+f.changes[0].file, f.rule, f.says, start)
 		}
 	}
 }

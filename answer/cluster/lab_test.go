@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"ovs-offline/answer/cluster"
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovsdb/raft"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -150,6 +150,26 @@ func (l *lab) one(report *cluster.Report, kind cluster.Kind, others ...cluster.K
 	return found[0]
 }
 
+// problem returns the last problem of a kind, nil if there is none.
+func problem(report *cluster.Report, kind cluster.Kind) (found *cluster.Problem) {
+	for _, c := range report.Clusters {
+		for _, p := range c.Problems {
+			if p.Kind == kind {
+				found = p
+			}
+		}
+	}
+	return found
+}
+
+// members returns numbers of members: those of a small cluster, and in a sweep five too.
+func members(small ...int) []int {
+	if sweep.Whole() {
+		return append(small, 5)
+	}
+	return small
+}
+
 // says fails the test unless a problem's text names something.
 func (l *lab) says(p *cluster.Problem, words ...string) {
 	l.t.Helper()
@@ -184,9 +204,7 @@ func (l *lab) repair(p *cluster.Problem) {
 			l.run(l.Members[i], step.Command)
 		case cluster.Wait:
 			l.Wait(step.String(), func() bool {
-				ctx, cancel := context.WithTimeout(l.t.Context(), 5*time.Second)
-				defer cancel()
-				out, _ := exec.CommandContext(ctx, "sh", "-c", l.here(l.Members[i], step.Command)).Output()
+				out, _ := exec.CommandContext(ovs.Context(l.t), "sh", "-c", l.here(l.Members[i], step.Command)).Output()
 				return strings.Contains(string(out), step.Until)
 			})
 		}
@@ -198,9 +216,7 @@ func (l *lab) repair(p *cluster.Problem) {
 func (l *lab) run(m *ovs.Member, command string) {
 	l.t.Helper()
 	command = l.here(m, command)
-	ctx, cancel := context.WithTimeout(l.t.Context(), 20*time.Second)
-	defer cancel()
-	if out, err := exec.CommandContext(ctx, "sh", "-c", command).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ovs.Context(l.t), "sh", "-c", command).CombinedOutput(); err != nil {
 		l.t.Fatalf("%s: %v: %s", command, err, out)
 	}
 }
@@ -257,7 +273,7 @@ func (l *lab) tries(members ...*ovs.Member) (printed []*ovs.Member) {
 }
 
 func TestSoundClusterHasNoProblem(t *testing.T) {
-	for _, n := range []int{1, 3, 5} {
+	for _, n := range members(1, 3) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := start(t, n)
 			l.serves(l.Members...)
@@ -287,7 +303,8 @@ func TestOneFileOfASoundCluster(t *testing.T) {
 }
 
 func TestMajorityIsLost(t *testing.T) {
-	for _, c := range []struct{ members, killed int }{{3, 2}, {5, 3}} {
+	type cut struct{ members, killed int }
+	for _, c := range sweep.Rows([]cut{{3, 2}, {5, 3}}, func(c cut) bool { return c.members == 3 }) {
 		t.Run(fmt.Sprintf("%d of %d", c.killed, c.members), func(t *testing.T) {
 			l := start(t, c.members)
 			lost := l.Members[:c.killed]
@@ -321,7 +338,7 @@ func TestServersDoNotRun(t *testing.T) {
 }
 
 func TestMemberIsCutOffFromTheOthers(t *testing.T) {
-	for _, n := range []int{3, 5} {
+	for _, n := range members(3) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := start(t, n)
 			before := l.Leader()
@@ -352,7 +369,7 @@ func (l *lab) leaderWithout(not *ovs.Member) (leader *ovs.Member) {
 }
 
 func TestServerIsGone(t *testing.T) {
-	for _, n := range []int{3, 5} {
+	for _, n := range members(3) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := start(t, n)
 			leader := l.Leader()
@@ -361,14 +378,7 @@ func TestServerIsGone(t *testing.T) {
 			l.lose(gone)
 			var p *cluster.Problem
 			l.Wait("the leader misses it", func() bool {
-				report := l.examine(l.collect(l.without(gone), leader))
-				for _, c := range report.Clusters {
-					for _, problem := range c.Problems {
-						if problem.Kind == cluster.Dead {
-							p = problem
-						}
-					}
-				}
+				p = problem(l.examine(l.collect(l.without(gone), leader)), cluster.Dead)
 				return p != nil
 			})
 			l.says(p, gone.Address)
@@ -427,7 +437,7 @@ func TestMemberWasRemovedWhileItWasDown(t *testing.T) {
 }
 
 func TestMemberHasLeft(t *testing.T) {
-	for _, n := range []int{3, 5} {
+	for _, n := range members(3) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := start(t, n)
 			leader := l.Leader()
@@ -451,7 +461,7 @@ func TestMemberHasLeft(t *testing.T) {
 
 // TestDiskIsFull lets the writes of a server fail, which ends it inside a record.
 func TestDiskIsFull(t *testing.T) {
-	for _, n := range []int{3, 5} {
+	for _, n := range members(3) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := start(t, n)
 			leader := l.Leader()
@@ -546,7 +556,7 @@ func TestJoinsAtAWrongAddress(t *testing.T) {
 
 // TestLeaderDiesWhileAServerJoins lets a server join at an address whose server is gone.
 func TestLeaderDiesWhileAServerJoins(t *testing.T) {
-	for _, n := range []int{3, 5} {
+	for _, n := range members(3) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := start(t, n)
 			leader := l.Leader()
@@ -647,7 +657,7 @@ func (l *lab) read(m *ovs.Member) []byte {
 
 // TestMemberIsCutOff cuts the network of a member: it asks for votes while the others go on.
 func TestMemberIsCutOff(t *testing.T) {
-	for _, n := range []int{3, 5} {
+	for _, n := range members(3) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := start(t, n)
 			apart := l.Leader()
@@ -701,7 +711,9 @@ func (l *lab) room(m *ovs.Member) {
 
 func TestFileSystemIsFull(t *testing.T) {
 	l, full := fullFileSystem(t)
-	time.Sleep(2 * time.Second) // the leader waits for two election timers
+	ovs.Await(t, "the leader to miss the member", func() bool { // for two election timers
+		return problem(l.examine(l.collect(l.Members, l.Members...)), cluster.Failed) != nil
+	})
 	p := l.one(l.examine(l.collect(l.Members, l.Members...)), cluster.Failed)
 	l.says(p, full.Address, "disk is full")
 	if p.Repair[1].Command == "" || !strings.HasPrefix(p.Repair[1].Command, "df ") {

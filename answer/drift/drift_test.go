@@ -15,6 +15,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
@@ -115,11 +116,18 @@ var planted = map[string]plant{
 	"meter removed":                  {workdir.Meters, "meter=3 |", "meter=3 pktps stats bands=\ntype=drop rate=20\n", "", "missing 1 meter of ACL ns1_allow_web (priority 1001, allow-related), stage ls_out_acl of switch ovn-worker"},
 }
 
+// plantedAlone are the changes that make test plants alone: each way in which something is missing, extra or altered, and each way to name its
+// cause. TestAllPlantedDriftTogether has the others that remove or add flows.
+var plantedAlone = []string{"removed pod's port", "removed conjunction", "removed MAC binding", "removed default", "removed multicast group", "altered output", "altered zone", "altered MAC address",
+	"altered group of a flow", "altered cookie to none", "altered cookie to another flow", "extra stale", "extra by hand", "extra of a live row", "bucket removed", "weight altered",
+	"extra group", "meter altered", "meter removed"}
+
 // TestPlantedDriftIsNamed plants one change at a time.
 func TestPlantedDriftIsNamed(t *testing.T) {
 	need(t, "23.03")
 	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
-	for _, what := range slices.Sorted(maps.Keys(planted)) {
+	all := slices.Sorted(maps.Keys(planted))
+	for _, what := range sweep.Rows(all, func(what string) bool { return slices.Contains(plantedAlone, what) }) {
 		t.Run(what, func(t *testing.T) { planted[what].check(t, wd) })
 	}
 }

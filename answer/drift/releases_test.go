@@ -1,11 +1,9 @@
 package drift
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"ovs-offline/replica/image"
 	"ovs-offline/test/check/files"
@@ -33,10 +31,8 @@ func TestNodesOfReleasesHaveNoDrift(t *testing.T) {
 		}
 		for _, topology := range []string{"openstack", "kubernetes"} {
 			t.Run(name+topology, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-				defer cancel()
 				dir := filepath.Join(t.TempDir(), topology)
-				if _, err := fidelity.LabIn(ctx, root, "../../scripts/lab/lab", topology, dir); err != nil {
+				if _, err := fidelity.LabIn(t.Context(), root, "../../scripts/lab/lab", topology, dir); err != nil {
 					t.Fatal(err)
 				}
 				report := files.Only(t, filepath.Join(dir, "sosreport-*.tar.xz"))

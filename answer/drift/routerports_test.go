@@ -1,12 +1,10 @@
 package drift
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
@@ -19,9 +17,7 @@ import (
 // the flows of one's port the cookie and the MAC address of the other's.
 func TestFlowsOfAnotherRouterPortAreNoDrift(t *testing.T) {
 	need(t, "23.03")
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	lab, err := fidelity.Lab(ctx, "../../scripts/lab/lab", "openstack", filepath.Join(t.TempDir(), "openstack"))
+	lab, err := fidelity.Lab(t.Context(), "../../scripts/lab/lab", "openstack", filepath.Join(t.TempDir(), "openstack"))
 	if err != nil {
 		t.Fatal(err)
 	}

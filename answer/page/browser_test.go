@@ -8,13 +8,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	devtools "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"ovs-offline/test/daemons/ovs"
 )
 
 // programs are the browsers that a test can drive, as scripts/install-deps has them.
@@ -121,12 +122,9 @@ func (b *tab) reset() (said []string) {
 	return said
 }
 
-// patience bounds how long the browser takes for what the test does next.
-const patience = time.Minute
-
 func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, ovs.Patience())
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.t.Fatalf("%v; %q", err, b.said)
@@ -136,7 +134,7 @@ func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 // eval returns the value of an expression in the page, or of its promise.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, ovs.Patience())
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {

@@ -44,7 +44,13 @@ func labNodes(t *testing.T) (folder string, nodes map[string]*workdir.Dir) {
 // writePage writes the page of the nodes in a folder, and returns its file.
 func writePage(t *testing.T, folder string, checks ...trace.Check) string {
 	t.Helper()
-	made, err := page.Make(t.Context(), openSet(t, folder), page.Options{Programs: rule.Programs{Runtime: choose.Process, Version: "test"}, Checks: checks,
+	return writePageOn(t, choose.Process, folder, checks...)
+}
+
+// writePageOn does the same with the daemons of a runtime.
+func writePageOn(t *testing.T, runtime, folder string, checks ...trace.Check) string {
+	t.Helper()
+	made, err := page.Make(t.Context(), openSet(t, folder), page.Options{Programs: rule.Programs{Runtime: runtime, Version: "test"}, Checks: checks,
 		Command: func(command string) string { return "ovs-offline " + command }})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/check/sweep"
 )
 
 // hostileNames returns 40 names that would become markup, run, or break the layout. What they would run calls hostile,
@@ -156,7 +157,7 @@ func TestHostileNames(t *testing.T) {
 	addresses := b.addresses()
 	t.Logf("%d views", len(addresses))
 	shown := ""
-	for _, width := range []int64{1000, 1600} {
+	for _, width := range sweep.Rows([]int64{1000, 1600}, func(width int64) bool { return width == 1000 }) {
 		b.resize(width)
 		for _, address := range addresses {
 			b.goTo(address)

@@ -18,6 +18,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
 )
@@ -251,13 +252,7 @@ func (c *labCase) policy(t *testing.T) {
 	for _, asked := range []string{`new Image().src = "http://192.0.2.1/"`, `fetch("http://192.0.2.1/").catch(() => 0)`, `console.log("said")`, `setTimeout(() => { throw new Error("thrown") })`} {
 		c.reset()
 		c.do(asked)
-		noticed := false
-		for end := time.Now().Add(patience); !noticed && time.Now().Before(end); noticed = len(c.reset()) > 0 {
-			eval[bool](c.tab, `new Promise((done) => requestAnimationFrame(() => done(true)))`)
-		}
-		if !noticed {
-			t.Errorf("the test does not notice %s", asked)
-		}
+		ovs.Await(t, "the test to notice "+asked, func() bool { return len(c.reset()) > 0 })
 	}
 }
 
@@ -317,12 +312,14 @@ func (c *labCase) byKeyboard(t *testing.T) {
 func (c *labCase) looks(t *testing.T) {
 	addresses := c.addresses()
 	t.Logf("%d views", len(addresses))
-	for _, width := range []int64{1000, 1600} {
-		c.resize(width)
-		for _, address := range addresses {
-			c.goTo(address)
-			c.checkLooks(address)
-		}
+	for _, address := range addresses {
+		c.goTo(address)
+		c.checkLooks(address)
+	}
+	c.resize(1600)
+	for _, address := range sweep.Spread(addresses, 30) {
+		c.goTo(address)
+		c.checkLooks(address)
 	}
 }
 
@@ -412,7 +409,7 @@ func TestPagesOfLittle(t *testing.T) {
 		} else {
 			b.open(file)
 		}
-		for _, address := range b.addresses() {
+		for _, address := range sweep.Spread(b.addresses(), 20) {
 			b.goTo(address)
 			b.checkLooks(address)
 		}

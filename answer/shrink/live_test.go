@@ -11,10 +11,12 @@ import (
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/whatif"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/show"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/set"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
@@ -43,7 +45,7 @@ func recorded(t *testing.T) whatif.Deployment {
 }
 
 // planted returns a recorded deployment in whose NB database many ACLs were added to a switch, of which one drops what
-// vm2 sends to port 5432 of vm1, and what more words for ovn-nbctl add.
+// is sent to port 5432, and what more words for ovn-nbctl add.
 func planted(t *testing.T, acls int, more ...string) whatif.Deployment {
 	t.Helper()
 	deployment := recorded(t)
@@ -99,13 +101,18 @@ func sandbox(t *testing.T, result *Result) *ovs.Central {
 	return central
 }
 
-// TestAPlantedDropIsFound shrinks a database of hundreds of ACLs to what a person would write for a test of one of them,
-// and asks ovn-trace in a sandbox that only the printed script has filled.
+// TestAPlantedDropIsFound shrinks a database of many ACLs to what a person would write for a test of one of them, and asks
+// ovn-trace in a sandbox that only the printed script has filled. In a sweep there are hundreds of ACLs, and the packet passes two
+// nodes.
 func TestAPlantedDropIsFound(t *testing.T) {
-	deployment := planted(t, 400)
-	result := found(t, deployment, "vm2", "vm1:5432")
+	acls, to := sweep.Count(400, 60), "vm3" // on the node of vm2
+	if sweep.Whole() {
+		to = "vm1"
+	}
+	deployment := planted(t, acls)
+	result := found(t, deployment, "vm2", to+":5432")
 	byHand := []string{"ls-add", "lsp-add", "lsp-set-addresses", "lsp-add", "lsp-set-addresses", "acl-add"}
-	if len(result.Commands) > 2*len(byHand) || result.Verdict != "UNREACHABLE" || !strings.Contains(result.Rule, "culprit") || result.Rows < 400 {
+	if len(result.Commands) > 2*len(byHand) || result.Verdict != "UNREACHABLE" || !strings.Contains(result.Rule, "culprit") || result.Rows < acls {
 		t.Errorf("%+v", result)
 	}
 	t.Logf("%d of %d rows, %d commands, %d steps, %.0f s", result.Kept, result.Rows, len(result.Commands), result.Steps, result.Seconds)
@@ -124,16 +131,17 @@ func TestAPlantedDropIsFound(t *testing.T) {
 	}
 	var test bytes.Buffer
 	result.Autotest(&show.Page{Out: &test, Err: &test})
-	for _, line := range []string{"AT_SETUP([vm2 vm1:5432: UNREACHABLE])", "ovn_start", "check ovn-nbctl ls-add " + blue, "| grep -q 'output@{:@'], [1])", "AT_CLEANUP"} {
+	for _, line := range []string{"AT_SETUP([vm2 " + to + ":5432: UNREACHABLE])", "ovn_start", "check ovn-nbctl ls-add " + blue, "| grep -q 'output@{:@'], [1])", "AT_CLEANUP"} {
 		if !strings.Contains(test.String(), line) {
 			t.Errorf("no %s in %s", line, test.String())
 		}
 	}
 }
 
-// TestAMessageIsFound shrinks a database to the one ACL that ovn-controller can't parse.
+// TestAMessageIsFound shrinks a database to the one ACL that the ovn-controller of a node can't parse.
 func TestAMessageIsFound(t *testing.T) {
 	deployment := planted(t, 50, "--", "acl-add", blue, "to-lport", "2000", "ip4 && tcp.dst == {1, 2} && nonsense == 5", "drop")
+	deployment.Nodes = []ovn.Node{compute1(t, deployment)}
 	result, err := Find(t.Context(), Question{Log: "nonsense", Question: whatif.Question{Deployment: deployment, Runtime: choose.Process, Version: "test"}})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
@@ -27,9 +26,8 @@ func TestChangesOfRealDaemons(t *testing.T) {
 	s.Run("ovs-vsctl", "del-port", "br0", "bond0")
 	const last = "bridge br0: deleted interface p1"
 	log := filepath.Join(s.Dir, "ovs-vswitchd.log")
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(files.Read(t, log), "deleted interface p1") && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond) // a thread of its own writes the log
-	}
+	// A thread of its own writes the log.
+	ovs.Await(t, "the log of the deletion", func() bool { return strings.Contains(files.Read(t, log), "deleted interface p1") })
 	s.Stop()
 	dir := filepath.Join(t.TempDir(), "n1")
 	byHand(t, dir, nil, map[string]string{"ovsdb-server-nb/ovsdb-server-nb.log": server.Log(), "ovs-vswitchd/ovs-vswitchd.log": files.Read(t, log)})

@@ -8,12 +8,13 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/replica"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
 )
 
-// TestNodeWithoutReplicaCostsItsShare stops the replica of each node of a set in turn. Packets
+// TestNodeWithoutReplicaCostsItsShare stops the replica of the first and the last node of a set, and of each in a sweep, in turn. Packets
 // that do not get to that node keep their answers, which are what came out; the others are
 // undetermined, with the cause.
 func TestNodeWithoutReplicaCostsItsShare(t *testing.T) {
@@ -22,13 +23,14 @@ func TestNodeWithoutReplicaCostsItsShare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorded := sets.Recorded(t, "../../scripts/lab/lab", name)
 			folder, replicas := startIn(t, recorded, sets.Native, "")
-			packets := slices.DeleteFunc(slices.Clone(recorded.Packets), func(p *sets.Packet) bool { return len(p.After) > 0 })
+			packets := slices.DeleteFunc(slices.Clone(eachShape(recorded.Packets, wayOf)), func(p *sets.Packet) bool { return len(p.After) > 0 })
 			all := openSet(t, folder, nil)
 			var whole []*answer.Answer
 			for _, p := range packets {
 				whole = append(whole, ask(t, all, p).answer)
 			}
-			for _, node := range recorded.Nodes {
+			first, last := recorded.Nodes[0], recorded.Nodes[len(recorded.Nodes)-1]
+			for _, node := range sweep.Rows(recorded.Nodes, func(node string) bool { return node == first || node == last }) {
 				if err := replicas[node].Close(t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/command"
@@ -138,6 +137,7 @@ func logACLs(t *testing.T, root string) string {
 	nbctl("acl-add", group, "to-lport", "1500", "outport == @"+group+" && tcp.dst == 81", "reject")
 	nbctl("acl-add", group, "to-lport", "1500", "outport == @"+group+" && udp.dst == 82", "allow")
 	nbctl("acl-add", group, "from-lport", "1500", "inport == @"+group+" && udp.dst == 83", "drop")
+	nbctl("acl-add", group, "from-lport", "1500", fmt.Sprintf("inport == @%s && udp.dst == %d", group, lastPort), "drop")
 	nbctl("acl-add", group, "from-lport", "1500", "inport == @"+group+" && tcp.dst == 84", "reject")
 	nbctl("acl-add", group, "from-lport", "1500", "inport == @"+group+" && tcp.dst == 85", "allow-stateless")
 	var args []string
@@ -148,6 +148,9 @@ func logACLs(t *testing.T, root string) string {
 	nbctl("--wait=hv", "sync")
 	return live
 }
+
+// lastPort is the UDP port of the last packets, which are dropped on the nodes where they enter.
+const lastPort = 86
 
 // sendLogged sends packets that ACLs let pass, drop and reject, over one node and several.
 func sendLogged(t *testing.T, live string) {
@@ -169,33 +172,44 @@ func sendLogged(t *testing.T, live string) {
 		{"vm1", "tcp", "192.168.20.5", 5432, "vm4"}, {"vm1", "tcp", "192.168.20.6", 5432, "vm5"}, {"vm1", "tcp", "192.168.20.6", 80, ""},
 		{"vm4", "udp", "192.168.10.6", 5001, "vm2"}, {"vm5", "udp", "192.168.10.5", 5001, "vm1"}, {"vm5", "udp", "192.168.10.5", 82, "vm1"},
 		{"vm4", "tcp", "192.168.10.6", 81, ""}, {"vm2", "tcp", "192.168.10.5", 85, ""},
+		{"vm1", "udp", "192.168.10.6", lastPort, ""}, {"vm2", "udp", "192.168.10.5", lastPort, ""},
 	} {
 		var want []string
 		if c.at != "" {
 			want = []string{c.at}
 		}
-		arrived, err := probe.Send(t.Context(), c.from, c.protocol, c.to, c.port, want...)
-		if err != nil {
-			t.Fatal(err)
+		arrived := false
+		send := func() {
+			if arrived, err = probe.Send(t.Context(), c.from, c.protocol, c.to, c.port, want...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.at == "" {
+			send()
+		} else {
+			ovs.Resend(t, fmt.Sprintf("%+v", c), send, func() bool { return arrived })
 		}
 		expect.Equal(t, arrived, c.at != "", fmt.Sprintf("%+v", c))
 	}
 }
 
-// readLogged returns the logs of the ovn-controllers, once they have what the packets made them log.
+// readLogged returns the logs of the ovn-controllers, once they have what the packets made them log: an ovn-controller
+// logs the packets of its node one after the other, and the last one that each node with instances got has a port of its own.
 func readLogged(t *testing.T, live string) (text string) {
 	t.Helper()
-	for before := -1; ; time.Sleep(200 * time.Millisecond) {
+	ovs.Await(t, "the logs of the last packets", func() bool {
 		text = ""
+		last := 0
 		for _, node := range []string{"compute1", "compute2", "gateway"} {
-			text += files.Read(t, filepath.Join(live, "nodes", node, "ovn", "ovn-controller.log"))
+			log := files.Read(t, filepath.Join(live, "nodes", node, "ovn", "ovn-controller.log"))
+			if strings.Contains(log, fmt.Sprintf("tp_dst=%d", lastPort)) {
+				last++
+			}
+			text += log
 		}
-		now := strings.Count(text, "|acl_log(")
-		if now > 0 && now == before {
-			return text
-		}
-		before = now
-	}
+		return last == 2
+	})
+	return text
 }
 
 // TestACLLines reads lines of several releases and wrappings.

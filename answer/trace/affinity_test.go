@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/internal/ovn/names"
@@ -147,11 +146,7 @@ func (c clients) arrives(t *testing.T, protocol, vip string, sport int) bool {
 	for range 2 {
 		answered := c.received(t, "client")
 		send("eth_type(0x0800),ipv4(src=10.0.0.10,dst=10.0.0.1,proto=1,tos=0,ttl=64,frag=no),icmp(type=8,code=0)")
-		for end := time.Now().Add(20 * time.Second); c.received(t, "client") == answered; time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("the router does not answer a ping")
-			}
-		}
+		ovs.Await(t, "an answer of the router to a ping", func() bool { return c.received(t, "client") > answered })
 	}
 	return c.received(t, "b1", "b2") > before
 }

@@ -15,6 +15,7 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
@@ -63,7 +64,7 @@ func agrees(t *testing.T, recorded *sets.Set, root string) {
 	folder, replicas := startIn(t, recorded, sets.Kernel, root)
 	c := comparison{Session: openSet(t, folder, nil), replicas: replicas}
 	asked, agreed, causes := 0, 0, map[string]int{}
-	for _, p := range recorded.Packets {
+	for _, p := range eachShape(recorded.Packets, wayAndProtocolOf) {
 		q, ok := c.question(t, p)
 		if !ok {
 			continue
@@ -84,8 +85,8 @@ func agrees(t *testing.T, recorded *sets.Set, root string) {
 	for _, cause := range slices.Sorted(maps.Keys(causes)) {
 		t.Logf("%4d %s", causes[cause], cause)
 	}
-	if agreed*10 < asked*8 {
-		t.Error("ovn-trace agrees for less than 80 %")
+	if least := sweep.Count(8, 6); agreed*10 < asked*least { // outside of a sweep, each cause has one packet
+		t.Errorf("ovn-trace agrees for less than %d0 %%", least)
 	}
 	documented, err := os.ReadFile("../../docs/trace.md")
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/answer/trace"
@@ -24,6 +23,7 @@ import (
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
@@ -73,25 +73,35 @@ func (l *live) central(name string) string { return filepath.Join(l.dir, "centra
 // nbctl changes the live deployment, and waits until its nodes have the flows.
 func (l *live) nbctl(args ...string) {
 	l.t.Helper()
-	l.run(append([]string{"ovn-nbctl", "--db=unix:" + l.central("ovnnb_db.sock"), "--timeout=60", "--wait=hv"}, args...)...)
-	end := time.Now().Add(time.Minute)
-	for before, now := "", "none"; before != now; {
+	l.apply(Change{args})
+}
+
+// apply does the same with several commands.
+func (l *live) apply(change Change) {
+	l.t.Helper()
+	for _, args := range change {
+		l.run(append([]string{"ovn-nbctl", "--db=unix:" + l.central("ovnnb_db.sock"), "--timeout=60", "--wait=hv"}, args...)...)
+	}
+	ovs.Await(l.t, "BFD sessions that are all up, and alike twice in a row", l.isSettled())
+}
+
+// isSettled returns a condition that holds once all BFD sessions are up and are as they were when it was asked before.
+func (l *live) isSettled() func() bool {
+	before := ""
+	return func() bool {
 		l.unlearn()
 		for range 2 { // for ports that ovn-controllers bind, which northd answers
 			l.run("ovn-nbctl", "--db=unix:"+l.central("ovnnb_db.sock"), "--timeout=60", "--wait=hv", "sync")
 		}
-		var up bool
-		if before, now, up = now, "", true; time.Now().After(end) {
-			l.t.Fatalf("not all BFD sessions are up: %s", before)
-		}
+		now, up := "none", true
 		for _, node := range l.nodes {
 			sessions := l.vsctl(node, "--bare", "--columns=name,bfd_status", "find", "Interface", "bfd:enable=true")
 			up = up && strings.Count(sessions, " state=up") == strings.Count(sessions, "ovn-")
 			now += sessions
 		}
-		if !up {
-			before = now + " " // ask again
-		}
+		same := now == before
+		before = now
+		return up && same
 	}
 }
 
@@ -133,12 +143,14 @@ func (l *live) collect(dir *workdir.Dir) Options {
 	southbound := func() string { return copied(l.central("ovnsb_db.db"), filepath.Join(folder, "sb.db")) }
 	o := Options{Dir: dir, Runtime: process.New(process.Options{Folders: dir.RuntimeFolders()}),
 		NB: copied(l.central("ovnnb_db.db"), filepath.Join(folder, "nb.db")), SB: southbound()}
-	for end := time.Now().Add(time.Minute); l.hasLearned(o.SB); o.SB = southbound() {
-		if time.Now().After(end) {
-			l.t.Fatal("routers learn addresses all the time")
+	ovs.Await(l.t, "a database in which routers have learned no address", func() bool {
+		if !l.hasLearned(o.SB) {
+			return true
 		}
 		l.unlearn()
-	}
+		o.SB = southbound()
+		return false
+	})
 	for _, node := range l.nodes {
 		wd, err := workdir.Find(filepath.Join(folder, node))
 		if err != nil {
@@ -215,16 +227,12 @@ func control(t *testing.T, daemon string) string {
 // is among them: ovn-controller announces it several times in its first half minute.
 func (l *live) learned(node string) string {
 	l.t.Helper()
-	const patience, pause = time.Minute, 100 * time.Millisecond
-	for end := time.Now().Add(patience); ; time.Sleep(pause) {
-		learned := l.run("ovs-appctl", "-t", l.control(node, "ovs/ovs-vswitchd"), "fdb/show", "br-ex")
-		if strings.Contains(learned, routerMAC) {
-			return learned
-		}
-		if time.Now().After(end) {
-			l.t.Fatalf("br-ex of %s has not learned %s:\n%s", node, routerMAC, learned)
-		}
-	}
+	var learned string
+	ovs.Await(l.t, fmt.Sprintf("br-ex of %s to learn %s", node, routerMAC), func() bool {
+		learned = l.run("ovs-appctl", "-t", l.control(node, "ovs/ovs-vswitchd"), "fdb/show", "br-ex")
+		return strings.Contains(learned, routerMAC)
+	}, func() string { return learned })
+	return learned
 }
 
 // dump returns what ovs-ofctl prints of a bridge of a live node.
@@ -434,16 +442,20 @@ func TestChangesDoWhatWasPredicted(t *testing.T) {
 		before[node] = differences(s.now.states[node], state, zones[node], renumbered)
 		t.Logf("%s: %q", node, before[node])
 	}
-	for _, c := range changes(l) {
+	for _, together := range rounds(changes(l)) {
+		c := together[len(together)-1]
 		t.Run(strings.ReplaceAll(c.what, " ", "-"), func(t *testing.T) {
-			began := time.Now()
-			r, err := s.Apply(t.Context(), Change{c.args})
+			var change Change
+			for _, one := range together {
+				t.Log(one.what)
+				change = append(change, one.args)
+			}
+			r, err := s.Apply(t.Context(), change)
 			if err != nil {
 				t.Fatal(err)
 			}
-			took := time.Since(began)
 			l.t = t
-			l.nbctl(c.args...)
+			l.apply(change)
 			changed := 0
 			for i, node := range l.nodes {
 				compare := func() []string {
@@ -465,7 +477,6 @@ func TestChangesDoWhatWasPredicted(t *testing.T) {
 				}
 				t.Logf("%s: %s", node, r.Nodes[i].Summary())
 			}
-			t.Logf("%v", took)
 			if changed == 0 && !c.nothing {
 				t.Error("no change was predicted")
 			}
@@ -476,12 +487,25 @@ func TestChangesDoWhatWasPredicted(t *testing.T) {
 	}
 }
 
+// rounds returns the changes that are applied together: each alone in a sweep, and otherwise those of a round.
+func rounds(all []planned) (together [][]planned) {
+	for _, c := range all {
+		at := c.round
+		if sweep.Whole() {
+			at = len(together)
+		}
+		for len(together) <= at {
+			together = append(together, nil)
+		}
+		together[at] = append(together[at], c)
+	}
+	return together
+}
+
 // comparePackets compares what is said of packets with where they come out of the set.
 func comparePackets(t *testing.T, s *Session, probe *sets.Probe, packets []packet) {
 	t.Helper()
-	began := time.Now()
 	err := s.onReplicas(t.Context(), Question{Runtime: choose.Process}, func(asked *trace.Session) error {
-		t.Logf("replicas after %v", time.Since(began))
 		for _, p := range packets {
 			a, err := asked.Ask(t.Context(), trace.Between{From: p.from, To: p.to, Question: names.Question{Protocol: "tcp", DstPort: p.port}})
 			if err != nil {
@@ -493,10 +517,12 @@ func comparePackets(t *testing.T, s *Session, probe *sets.Probe, packets []packe
 					predicted += " " + o.Node
 				}
 			}
-			sent, err := probe.Connect(t.Context(), p.label, p.address, p.port, p.at...)
-			if err != nil {
-				return err
-			}
+			var sent []string
+			ovs.Resend(t, p.label+" to "+p.address, func() {
+				if sent, err = probe.Connect(t.Context(), p.label, p.address, p.port, p.at...); err != nil {
+					t.Fatal(err)
+				}
+			}, func() bool { return isWithin(p.at, sent) })
 			t.Logf("%s -> %s: %s; the packet came out at %q", p.from, p.to, predicted, sent)
 			for _, label := range p.at {
 				if !slices.Contains(sent, label) {
@@ -516,7 +542,10 @@ func comparePackets(t *testing.T, s *Session, probe *sets.Probe, packets []packe
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("packets: %v", time.Since(began))
+}
+
+func isWithin(some, all []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
 // planned is a change of a live deployment.
@@ -525,6 +554,9 @@ type planned struct {
 	args    []string
 	nothing bool     // it changes no flow
 	packets []packet // to follow afterwards
+	// round is the number of the changes with which make test applies this one, in the order of the list. The
+	// packets of the last one are sent.
+	round int
 }
 
 // packet is the first one of a TCP connection, and what becomes of it in the set.
@@ -554,46 +586,46 @@ func changes(l *live) []planned {
 			"lrp-set-gateway-chassis", "r9-public", gateway, "20", "--", "lrp-set-gateway-chassis", "r9-public", compute1, "10", "--",
 			"lsp-add", "public9", "public-r9", "--", "lsp-set-type", "public-r9", "router", "--", "lsp-set-addresses", "public-r9", "router", "--", "lsp-set-options", "public-r9", "router-port=r9-public"}},
 		{what: "next hop known", args: []string{"static-mac-binding-add", external, "172.24.4.1", "02:00:00:00:00:fe"}},
-		{what: "second gateway of a lower priority", args: []string{"lrp-set-gateway-chassis", external, compute1, "1"}, packets: []packet{out("gateway"), in}},
-		{what: "second gateway of an equal priority", args: []string{"lrp-set-gateway-chassis", external, compute1, "2"}, nothing: true},
-		{what: "second gateway of a higher priority", args: []string{"lrp-set-gateway-chassis", external, compute1, "3"}, packets: []packet{out("compute1"), in}},
-		{what: "active gateway removed", args: []string{"lrp-del-gateway-chassis", external, compute1}},
-		{what: "gateway moved", args: []string{"lrp-del-gateway-chassis", external, gateway, "--", "lrp-set-gateway-chassis", external, compute2, "5"}, packets: []packet{out("compute2"), in}},
-		{what: "HA group of two", args: []string{"--id=@high", "create", "HA_Chassis", "chassis_name=" + gateway, "priority=30", "--", "--id=@low", "create", "HA_Chassis", "chassis_name=" + compute2, "priority=20", "--",
+		{what: "second gateway of a lower priority", round: 1, args: []string{"lrp-set-gateway-chassis", external, compute1, "1"}, packets: []packet{out("gateway"), in}},
+		{what: "second gateway of an equal priority", round: 1, args: []string{"lrp-set-gateway-chassis", external, compute1, "2"}, nothing: true},
+		{what: "second gateway of a higher priority", round: 1, args: []string{"lrp-set-gateway-chassis", external, compute1, "3"}, packets: []packet{out("compute1"), in}},
+		{what: "active gateway removed", round: 2, args: []string{"lrp-del-gateway-chassis", external, compute1}},
+		{what: "gateway moved", round: 3, args: []string{"lrp-del-gateway-chassis", external, gateway, "--", "lrp-set-gateway-chassis", external, compute2, "5"}, packets: []packet{out("compute2"), in}},
+		{what: "HA group of two", round: 3, args: []string{"--id=@high", "create", "HA_Chassis", "chassis_name=" + gateway, "priority=30", "--", "--id=@low", "create", "HA_Chassis", "chassis_name=" + compute2, "priority=20", "--",
 			"--id=@group", "create", "HA_Chassis_Group", "name=hag", "ha_chassis=@high,@low", "--",
 			"clear", "Logical_Router_Port", external, "gateway_chassis", "--", "set", "Logical_Router_Port", external, "ha_chassis_group=@group"}, packets: []packet{out("gateway"), in}},
-		{what: "other priorities in the group", args: []string{"ha-chassis-group-add-chassis", "hag", compute2, "40"}, packets: []packet{out("compute2"), in}},
-		{what: "active gateway removed from the group", args: []string{"ha-chassis-group-remove-chassis", "hag", compute2}},
-		{what: "distributed floating IP", args: []string{"lr-nat-add", router, "dnat_and_snat", "172.24.4.88", "192.168.10.6", vm2, "fa:16:3e:ff:00:88"}, packets: []packet{out("compute2"), in}},
-		{what: "distributed floating IP removed", args: []string{"lr-nat-del", router, "dnat_and_snat", "172.24.4.88"}},
-		{what: "new router removed", args: []string{"lr-del", "r9", "--", "ls-del", "public9"}},
-		{what: "ACL of a switch", args: []string{"--log", "--severity=info", "--name=n1", "acl-add", blue, "from-lport", "900", "ip4 && tcp.dst == 9999", "drop"}},
-		{what: "stateful ACL", args: []string{"acl-add", blue, "to-lport", "1200", fmt.Sprintf("outport == %q && ip4 && udp.dst == {53, 67}", vm1), "allow-related"}},
-		{what: "ACL removed", args: []string{"acl-del", blue, "from-lport", "900", "ip4 && tcp.dst == 9999"}},
-		{what: "port without a VIF", args: []string{"lsp-add", blue, "new1", "--", "lsp-set-addresses", "new1", "00:00:00:00:aa:01 192.168.10.77"}},
-		{what: "port security", args: []string{"lsp-set-port-security", vm2, "fa:16:3e:10:00:06 192.168.10.6"}},
-		{what: "port removed", args: []string{"lsp-del", "new1"}},
-		{what: "port group", args: []string{"pg-add", "pg1", vm1, vm2}, nothing: true},
-		{what: "ACL of a port group", args: []string{"--type=port-group", "acl-add", "pg1", "to-lport", "1300", "outport == @pg1 && ip4.src == 198.51.100.0/24", "reject"}},
-		{what: "port group changed", args: []string{"pg-set-ports", "pg1", vm1, vm4}},
-		{what: "address set", args: []string{"create", "Address_Set", "name=as1", "addresses=192.0.2.1,192.0.2.2,192.0.2.3"}, nothing: true},
-		{what: "ACL with an address set", args: []string{"acl-add", "pg1", "to-lport", "1301", "outport == @pg1 && ip4.src == $as1 && tcp.dst == {80, 443}", "allow"}},
-		{what: "address set changed", args: []string{"add", "Address_Set", "as1", "addresses", "192.0.2.9"}},
-		{what: "load balancer", args: []string{"lb-add", "lb1", "192.168.10.200:80", "192.168.10.5:80,192.168.10.6:80", "--", "ls-lb-add", blue, "lb1"}},
-		{what: "load balancer changed", args: []string{"set", "Load_Balancer", "lb1", `vips:"192.168.10.200:80"="192.168.10.7:80"`}},
-		{what: "load balancer of a router", args: []string{"lr-lb-add", router, "lb1"}},
-		{what: "load balancer removed", args: []string{"lb-del", "lb1"}},
-		{what: "static route", args: []string{"lr-route-add", router, "10.99.0.0/16", "192.168.10.6"}},
-		{what: "ECMP route", args: []string{"--ecmp", "lr-route-add", router, "10.99.0.0/16", "192.168.10.7"}},
-		{what: "route removed", args: []string{"lr-route-del", router, "10.99.0.0/16"}},
-		{what: "NAT", args: []string{"lr-nat-add", router, "dnat_and_snat", "172.24.4.77", "192.168.10.6"}},
-		{what: "NAT removed", args: []string{"lr-nat-del", router, "dnat_and_snat", "172.24.4.77"}},
-		{what: "router policy", args: []string{"lr-policy-add", router, "500", "ip4.src == 192.168.10.5 && ip4.dst == 203.0.113.9", "drop"}},
-		{what: "DHCP options", args: []string{"dhcp-options-set-options", dhcp, "lease_time=600", "server_id=192.168.10.1", "server_mac=fa:16:3e:aa:00:01", "router=192.168.10.1"}},
-		{what: "QoS", args: []string{"qos-add", blue, "from-lport", "100", fmt.Sprintf("inport == %q && ip4", vm1), "dscp=10", "rate=1000", "burst=100"}},
-		{what: "router port with a switch", args: []string{"ls-add", "sw9", "--", "lrp-add", router, "lrp9", "00:00:00:00:bb:01", "10.9.0.1/24", "--",
+		{what: "other priorities in the group", round: 3, args: []string{"ha-chassis-group-add-chassis", "hag", compute2, "40"}, packets: []packet{out("compute2"), in}},
+		{what: "active gateway removed from the group", round: 4, args: []string{"ha-chassis-group-remove-chassis", "hag", compute2}},
+		{what: "distributed floating IP", round: 4, args: []string{"lr-nat-add", router, "dnat_and_snat", "172.24.4.88", "192.168.10.6", vm2, "fa:16:3e:ff:00:88"}, packets: []packet{out("compute2"), in}},
+		{what: "distributed floating IP removed", round: 5, args: []string{"lr-nat-del", router, "dnat_and_snat", "172.24.4.88"}},
+		{what: "new router removed", round: 5, args: []string{"lr-del", "r9", "--", "ls-del", "public9"}},
+		{what: "ACL of a switch", round: 5, args: []string{"--log", "--severity=info", "--name=n1", "acl-add", blue, "from-lport", "900", "ip4 && tcp.dst == 9999", "drop"}},
+		{what: "stateful ACL", round: 5, args: []string{"acl-add", blue, "to-lport", "1200", fmt.Sprintf("outport == %q && ip4 && udp.dst == {53, 67}", vm1), "allow-related"}},
+		{what: "ACL removed", round: 6, args: []string{"acl-del", blue, "from-lport", "900", "ip4 && tcp.dst == 9999"}},
+		{what: "port without a VIF", round: 5, args: []string{"lsp-add", blue, "new1", "--", "lsp-set-addresses", "new1", "00:00:00:00:aa:01 192.168.10.77"}},
+		{what: "port security", round: 6, args: []string{"lsp-set-port-security", vm2, "fa:16:3e:10:00:06 192.168.10.6"}},
+		{what: "port removed", round: 7, args: []string{"lsp-del", "new1"}},
+		{what: "port group", round: 5, args: []string{"pg-add", "pg1", vm1, vm2}, nothing: true},
+		{what: "ACL of a port group", round: 5, args: []string{"--type=port-group", "acl-add", "pg1", "to-lport", "1300", "outport == @pg1 && ip4.src == 198.51.100.0/24", "reject"}},
+		{what: "port group changed", round: 6, args: []string{"pg-set-ports", "pg1", vm1, vm4}},
+		{what: "address set", round: 5, args: []string{"create", "Address_Set", "name=as1", "addresses=192.0.2.1,192.0.2.2,192.0.2.3"}, nothing: true},
+		{what: "ACL with an address set", round: 5, args: []string{"acl-add", "pg1", "to-lport", "1301", "outport == @pg1 && ip4.src == $as1 && tcp.dst == {80, 443}", "allow"}},
+		{what: "address set changed", round: 6, args: []string{"add", "Address_Set", "as1", "addresses", "192.0.2.9"}},
+		{what: "load balancer", round: 5, args: []string{"lb-add", "lb1", "192.168.10.200:80", "192.168.10.5:80,192.168.10.6:80", "--", "ls-lb-add", blue, "lb1"}},
+		{what: "load balancer changed", round: 6, args: []string{"set", "Load_Balancer", "lb1", `vips:"192.168.10.200:80"="192.168.10.7:80"`}},
+		{what: "load balancer of a router", round: 6, args: []string{"lr-lb-add", router, "lb1"}},
+		{what: "load balancer removed", round: 7, args: []string{"lb-del", "lb1"}},
+		{what: "static route", round: 5, args: []string{"lr-route-add", router, "10.99.0.0/16", "192.168.10.6"}},
+		{what: "ECMP route", round: 6, args: []string{"--ecmp", "lr-route-add", router, "10.99.0.0/16", "192.168.10.7"}},
+		{what: "route removed", round: 7, args: []string{"lr-route-del", router, "10.99.0.0/16"}},
+		{what: "NAT", round: 5, args: []string{"lr-nat-add", router, "dnat_and_snat", "172.24.4.77", "192.168.10.6"}},
+		{what: "NAT removed", round: 7, args: []string{"lr-nat-del", router, "dnat_and_snat", "172.24.4.77"}},
+		{what: "router policy", round: 5, args: []string{"lr-policy-add", router, "500", "ip4.src == 192.168.10.5 && ip4.dst == 203.0.113.9", "drop"}},
+		{what: "DHCP options", round: 6, args: []string{"dhcp-options-set-options", dhcp, "lease_time=600", "server_id=192.168.10.1", "server_mac=fa:16:3e:aa:00:01", "router=192.168.10.1"}},
+		{what: "QoS", round: 5, args: []string{"qos-add", blue, "from-lport", "100", fmt.Sprintf("inport == %q && ip4", vm1), "dscp=10", "rate=1000", "burst=100"}},
+		{what: "router port with a switch", round: 5, args: []string{"ls-add", "sw9", "--", "lrp-add", router, "lrp9", "00:00:00:00:bb:01", "10.9.0.1/24", "--",
 			"lsp-add", "sw9", "sw9-r", "--", "lsp-set-type", "sw9-r", "router", "--", "lsp-set-addresses", "sw9-r", "router", "--", "lsp-set-options", "sw9-r", "router-port=lrp9"}},
-		{what: "port disabled", args: []string{"lsp-set-enabled", vm4, "disabled"}},
-		{what: "switch removed", args: []string{"ls-del", "sw9", "--", "lrp-del", "lrp9"}},
+		{what: "port disabled", round: 6, args: []string{"lsp-set-enabled", vm4, "disabled"}},
+		{what: "switch removed", round: 7, args: []string{"ls-del", "sw9", "--", "lrp-del", "lrp9"}},
 	}
 }

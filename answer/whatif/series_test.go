@@ -80,7 +80,7 @@ func TestAnUpgradeWithinASeriesNamesItsFlows(t *testing.T) {
 		program = bytes.ReplaceAll(program, []byte("No MAC address found"), []byte("MAC address is wrong"))
 		return bytes.ReplaceAll(program, []byte(original), []byte(other))
 	})
-	deployment := recordedSet(t, "openstack")
+	deployment := recordedSet(t, "openstack", "compute1")
 	deployment.SB = unhinted(t, deployment.SB)
 	deployment.NB = planted(t, deployment.NB, "lsp-add", blue, "odd", "--", "set", "Logical_Switch_Port", "odd", "addresses=wrong")
 	result := rehearsed(t, Upgrade{Deployment: deployment, To: versions.Pair{OVN: to}})
@@ -117,7 +117,7 @@ for option; do case $option in --pidfile=*) file=${option#*=};; esac; done
 		}
 		return []byte(crashing)
 	})
-	result := rehearsed(t, Upgrade{Deployment: recordedSet(t, "openstack"), To: versions.Pair{OVN: to}})
+	result := rehearsed(t, Upgrade{Deployment: recordedSet(t, "openstack", "compute1"), To: versions.Pair{OVN: to}})
 	if len(result.Ended) != 1 || !strings.Contains(result.Ended[0], "OVN "+to+": ovn-northd has ended") || !result.Differs() {
 		t.Errorf("ended: %q", result.Ended)
 	}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/answer/reach"
@@ -115,15 +114,13 @@ func (u upgrading) upgradeNode(node string) {
 // convert converts a database to another schema, once the server that was told to exit has let go of it.
 func (l *live) convert(database, schema string) {
 	l.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	ovs.Await(l.t, "the lock of "+database, func() bool {
 		_, err := command.Run(l.t.Context(), command.Command{Argv: []string{"ovsdb-tool", "convert", database, schema}})
-		if err == nil {
-			return
-		}
-		if !strings.Contains(err.Error(), "already locked") || time.Now().After(end) {
+		if err != nil && !strings.Contains(err.Error(), "already locked") {
 			l.t.Fatal(err)
 		}
-	}
+		return err == nil
+	})
 }
 
 // rezoned returns the state of a live node with the conntrack zones that have the same names in the computed one: where
@@ -216,9 +213,8 @@ func upgradesAsRehearsed(t *testing.T, root string) {
 		if want {
 			at = []string{"vm1"}
 		}
-		arrived, err := probe.Send(t.Context(), "vm2", "tcp", "192.168.10.5", port, at...)
-		if err != nil || arrived != want {
-			t.Errorf("port %d: the packet arrived: %t, want %t (%v)", port, arrived, want, err)
+		if l.arrives(probe, packetOf{"vm2", "vm1", reach.Port{Protocol: "tcp", Number: port}}, at) != want {
+			t.Errorf("port %d: the packet arrived: %t", port, !want)
 		}
 	}
 	options := l.collect(dir)
@@ -312,13 +308,26 @@ func (l *live) arriving(packets []packetOf, expected map[packetOf]bool) map[pack
 		if expected[p] {
 			at = []string{p.to}
 		}
-		arrived, err := probe.Send(l.t.Context(), p.from, p.port.Protocol, probe.Address(p.to), p.port.Number, at...)
-		if err != nil {
-			l.t.Fatalf("%+v: %v", p, err)
-		}
-		arrives[p] = arrived
+		arrives[p] = l.arrives(probe, p, at)
 	}
 	return arrives
+}
+
+// arrives sends a packet into the live deployment, and reports whether it arrives. at has the label of the end point where it is
+// expected, if it is.
+func (l *live) arrives(probe *sets.Probe, p packetOf, at []string) (arrived bool) {
+	l.t.Helper()
+	send := func() {
+		var err error
+		if arrived, err = probe.Send(l.t.Context(), p.from, p.port.Protocol, probe.Address(p.to), p.port.Number, at...); err != nil {
+			l.t.Fatalf("%+v: %v", p, err)
+		}
+	}
+	if len(at) == 0 {
+		send()
+		return arrived
+	}
+	return ovs.Resend(l.t, fmt.Sprintf("%+v", p), send, func() bool { return arrived })
 }
 
 // expecting returns which packets should arrive after a phase of an upgrade. The rehearsal decides for changed pairs; the others

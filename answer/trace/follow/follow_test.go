@@ -577,8 +577,8 @@ func TestRecirculationWithoutEndIsBounded(t *testing.T) {
 	if !errors.Is(err, host.ErrNoAnswer) || !strings.Contains(err.Error(), "start its replica") {
 		t.Fatal(err)
 	}
-	// The next question is not asked: its time would be up before an ovs-vswitchd that still runs
-	// answers. One that has ended can't be reached.
+	// The next question is not asked: it takes no time, while one that an ovs-vswitchd does not answer takes ten seconds.
+	// One that has ended can't be reached.
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if _, _, err := follow.New(hosts, follow.Options{}).Packet(ctx, start); err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "start") {

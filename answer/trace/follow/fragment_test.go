@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
@@ -51,11 +50,7 @@ func TestFragmentsGoTheWayOfTheirDatagram(t *testing.T) {
 				counted = s.Ofctl("-O", "OpenFlow15", "dump-flows", "br-int")
 				return strings.Contains(flowWith(counted, "nw_frag=later"), "n_packets=1,") && strings.Contains(flowWith(counted, "nw_frag=first"), "n_packets=1,")
 			}
-			for end := time.Now().Add(10 * time.Second); !isDone(); {
-				if time.Now().After(end) {
-					t.Fatalf("limit %d: the live switch has\n%s", limit, counted)
-				}
-			}
+			ovs.Await(t, fmt.Sprintf("both fragments in the flows of limit %d", limit), isDone, func() string { return counted })
 		})
 		hosts := []*host.Host{open(t, "a", path)}
 		for _, c := range []struct {

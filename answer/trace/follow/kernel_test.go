@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
 
@@ -15,11 +14,8 @@ import (
 func TestPredictionsAreWhatTheKernelDid(t *testing.T) {
 	for _, s := range sets.OfKernel(t, sets.KernelNames()) {
 		t.Run(s.Name, func(t *testing.T) {
-			paths, err := s.Workdirs(t.Context(), ovs.Dir(t), sets.Native)
-			if err != nil {
-				t.Fatal(err)
-			}
-			undetermined := comparePredictions(t, s, openAll(t, s, "", paths), follow.Options{})
+			_, hosts := openAll(t, s, sets.Native, "")
+			undetermined := comparePredictions(t, s, hosts, follow.Options{})
 			later := 0
 			for _, p := range s.Packets {
 				if strings.Contains(p.Flow, "nw_frag=later") {

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
 
@@ -14,13 +13,9 @@ func TestPredictionsThroughNamespacesAreWhatTheKernelDid(t *testing.T) {
 	all, undetermined := 0, 0
 	for _, s := range sets.OfKernel(t, sets.KernelNamespaceNames()) {
 		t.Run(s.Name, func(t *testing.T) {
-			dir := ovs.Dir(t)
-			paths, err := s.Workdirs(t.Context(), dir, sets.Native)
-			if err != nil {
-				t.Fatal(err)
-			}
+			folder, hosts := openAll(t, s, sets.Native, "")
 			all += len(s.Packets)
-			undetermined += comparePredictions(t, s, openAll(t, s, "", paths), follow.Options{Neighbour: neighboursIn(t, dir)})
+			undetermined += comparePredictions(t, s, hosts, follow.Options{Neighbour: neighboursIn(t, folder)})
 		})
 	}
 	if undetermined*33 > all {

@@ -45,16 +45,11 @@ func TestPredictionsThroughVRFsAreWhatTheKernelDid(t *testing.T) {
 
 // compareThroughNamespaces compares the predictions for a recorded set, and returns how many are undetermined.
 func compareThroughNamespaces(t *testing.T, s *sets.Set) int {
-	dir := ovs.Dir(t)
-	paths, err := s.Workdirs(t.Context(), dir, sets.Native)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hosts := openAll(t, s, "", paths)
+	folder, hosts := openAll(t, s, sets.Native, "")
 	for _, h := range hosts {
 		h.Conntrack.Userspace = true
 	}
-	return comparePredictions(t, s, hosts, follow.Options{Neighbour: neighboursIn(t, dir)})
+	return comparePredictions(t, s, hosts, follow.Options{Neighbour: neighboursIn(t, folder)})
 }
 
 // neighboursIn returns which ports of the nodes in a folder answer for an address.

@@ -14,6 +14,7 @@ import (
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/flow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
@@ -51,12 +52,17 @@ func TestPredictionsOfEachRelease(t *testing.T) {
 	}
 }
 
-// predictsSet runs a set and its replicas with the programs of a root file system; "" for
-// this host's.
+// predictsSet runs a set and its replicas with the programs of a root file system; "" for this host's. Where replicas build the
+// headers of tunnels, make test compares the tunnels over IPv6 of one set; package trace compares where the packets of all sets come out.
 func predictsSet(t *testing.T, name, root string) {
 	s := run(t, name, root)
 	for as, title := range map[sets.Datapath]string{sets.Native: "native", sets.Kernel: "kernel"} {
-		t.Run(title, func(t *testing.T) { predicts(t, s, replicas(t, s, as, root)) })
+		t.Run(title, func(t *testing.T) {
+			if as == sets.Native && root == "" && name != "neutron-ovs" {
+				sweep.Only(t, "TestAnswersAreWhatCameOut in package trace")
+			}
+			predicts(t, s, replicas(t, s, as, root))
+		})
 	}
 }
 
@@ -73,14 +79,10 @@ func run(t *testing.T, name, root string) *sets.Set {
 	return s
 }
 
-// replicas starts a replica of each node of a set.
+// replicas starts a replica of each node of a set, and opens them.
 func replicas(t *testing.T, s *sets.Set, as sets.Datapath, root string) []*host.Host {
 	t.Helper()
-	paths, err := s.Workdirs(t.Context(), ovs.Dir(t), as)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hosts := openAll(t, s, root, paths)
+	_, hosts := openAll(t, s, as, root)
 	for _, h := range hosts {
 		// The packets went through the userspace datapath, whatever the workdir shows.
 		h.Conntrack.Userspace = true
@@ -88,14 +90,19 @@ func replicas(t *testing.T, s *sets.Set, as sets.Datapath, root string) []*host.
 	return hosts
 }
 
-// openAll starts the replicas of the workdirs of a set's nodes, and opens them.
-func openAll(t *testing.T, s *sets.Set, root string, paths map[string]string) []*host.Host {
+// openAll starts the replicas of a set's nodes and opens them, and returns the folder of their workdirs too. No test
+// changes either.
+func openAll(t *testing.T, s *sets.Set, as sets.Datapath, root string) (folder string, hosts []*host.Host) {
 	t.Helper()
-	var hosts []*host.Host
+	folder = ovs.Dir(t)
+	paths, err := s.Workdirs(t.Context(), folder, as)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, node := range s.Nodes {
 		hosts = append(hosts, openIn(t, root, node, paths[node]))
 	}
-	return hosts
+	return folder, hosts
 }
 
 // open starts a replica of a workdir and opens it. Both end with the test.
