@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/machine"
 )
 
@@ -72,7 +73,7 @@ func TestNothingIsLeftOfAbortedRuns(t *testing.T) {
 			if err := command.Wait(); !errors.As(err, &exit) {
 				t.Errorf("it ended with %v", err)
 			}
-			await(t, "everything of the run to go", func() bool {
+			ovs.Await(t, "everything of the run to go", func() bool {
 				_, err := os.Stat(dir)
 				return os.IsNotExist(err) && !group.Exists()
 			})

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/oracle/sets"
 )
@@ -178,7 +179,7 @@ func (c client) left(t *testing.T) (names []string) {
 // awaitNothing waits until nothing of ovs-offline is in the namespace.
 func (c client) awaitNothing(t *testing.T) {
 	t.Helper()
-	await(t, "all of ovs-offline to go", func() bool { return len(c.left(t)) == 0 })
+	ovs.Await(t, "all of ovs-offline to go", func() bool { return len(c.left(t)) == 0 })
 }
 
 // listed is a set as "list --runtime kubernetes" prints it.
