@@ -202,26 +202,15 @@ func (c client) list(t *testing.T) (sets []listed) {
 }
 
 // TestReplicasInPods starts the replicas of a set of three nodes in a namespace with Pod
-// Security, and compares them with local processes. Another user lists and stops them.
+// Security. Another user lists and stops them. TestCommandsOnPods compares what they answer with local processes.
 func TestReplicasInPods(t *testing.T) {
 	t.Parallel()
 	folder, set := copyOfSet(t)
 	c := newClient(t, folder)
-	local, _ := copyOfSet(t)
 	before := collection(t, folder)
 	if r := c.start(t); r.code != 0 || !strings.Contains(r.complaints, c.namespace) || !strings.Contains(r.complaints, c.image) {
 		t.Fatalf("start: exit %d\n%s\n%s", r.code, r.out, r.complaints)
 	}
-	if r := ovsOfflineRun(t, "-w", local, "start", "--runtime", "process"); r.code != 0 {
-		t.Fatalf("start of processes: exit %d\n%s\n%s", r.code, r.out, r.complaints)
-	}
-	t.Cleanup(func() { ovsOfflineRun(t, "-w", local, "stop") })
-	t.Run("same reports", func(t *testing.T) {
-		got, want := c.on(t, "report", "-o", "json"), ovsOfflineRun(t, "-w", local, "report", "-o", "json")
-		if got.code != want.code || reportLines(got.out, folder) != reportLines(want.out, local) {
-			t.Errorf("exit %d and %d\n%s", got.code, want.code, firstDifference(reportLines(got.out, folder), reportLines(want.out, local)))
-		}
-	})
 	t.Run("locked down", func(t *testing.T) { c.expectLockedDown(t) })
 	found := c.list(t)
 	if len(found) != 1 || !slices.Equal(found[0].Nodes, set.Nodes) || found[0].Ready != found[0].Pods || found[0].Path != folder || found[0].Namespace != c.namespace {
