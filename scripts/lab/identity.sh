@@ -140,8 +140,8 @@ RENAME_ROWS='
 
 # publish_northbound fixes the UUIDs of a northbound database that is complete, and starts ovn-northd on it.
 publish_northbound() {
-    # ovn-northd chooses by chance what is not there.
-    ovn-nbctl set NB_Global . options:svc_monitor_mac="\"$(made_mac "$TOPO_HOST monitor")\"" \
+    # ovn-northd chooses by chance what is not there. Networks of two releases are two networks.
+    ovn-nbctl set NB_Global . options:svc_monitor_mac="\"$(made_mac "$TOPO_HOST $(ovn-nbctl --version | sed -n 1p)")\"" \
         -- add NB_Global . options 'mac_prefix="2e:02:00"'
     fix_uuids "$CENTRAL/ovnnb_db.ctl" OVN_Northbound "$CENTRAL/ovnnb_db.db" "$TOPO_HOST"
     start_northd
