@@ -198,13 +198,15 @@ func (c client) logs(t *testing.T, local string) {
 func (c client) shell(t *testing.T) {
 	t.Helper()
 	term := inTerminal(t, program(t, "-w", c.workdir, "shell"))
-	const size = `python3 -c 'import os; print("size", *os.get_terminal_size(0))'`
+	const size = `python3 -c 'import os; print("size", *os.get_terminal_size())'`
 	term.types(t, "ovs-vsctl list-br; "+size)
 	ovs.Await(t, "the bridges and the size of the terminal", func() bool { return term.shows("breth0") && term.shows("size 101 33") })
 	term.resize(t, 20, 70)
-	// The new size takes a way of its own: what is typed may be there first.
-	term.types(t, "until "+size+" | grep '70 20'; do :; done")
-	ovs.Await(t, "the new size", func() bool { return term.shows("size 70 20") })
+	ovs.Await(t, "the new size", func() bool {
+		term.types(t, size)                // the size takes a way of its own: what is typed may be there first
+		time.Sleep(300 * time.Millisecond) // for the answer, so that few lines are typed
+		return term.shows("size 70 20")
+	})
 	term.types(t, "exit 7")
 	term.command.Wait()
 	if code := term.command.ProcessState.ExitCode(); code != 7 {
