@@ -3,11 +3,13 @@ package k8s_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -72,26 +74,64 @@ func (l *local) Exec(ctx context.Context, _ k8s.Target, argv []string, stdin io.
 	}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.WaitDelay = 10 * time.Second
+	c.WaitDelay = ovs.Patience()
 	return c.Run()
 }
 
-// live starts a topology of the lab, and returns its folder and an executor that runs
-// commands on it.
+// shared is the topology of the lab that the tests share: collecting changes nothing on a node.
+const shared = "kubernetes"
+
+// startShared starts the shared node when a test first asks for it, and returns its folder.
+var startShared = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "collect-k8s")
+	if err != nil {
+		return "", err
+	}
+	stopShared = func() error { return errors.Join(labRun("down", filepath.Join(dir, "lab")), os.RemoveAll(dir)) }
+	return filepath.Join(dir, "lab"), labRun("up", shared, filepath.Join(dir, "lab"))
+})
+
+// stopShared ends the shared node after all tests.
+var stopShared = func() error { return nil }
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := stopShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// live returns the folder of a live node of a topology of the lab, and an executor that runs commands on it.
 func live(t *testing.T, topology string) (dir string, exec *local) {
 	t.Helper()
 	ovs.Need(t, "ovs-vswitchd", "ovn-northd", "ovn-controller", "ip")
+	if topology == shared {
+		dir, err := startShared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir, onLab(t, dir)
+	}
 	dir = filepath.Join(t.TempDir(), "lab")
-	labRun(t, "up", topology, dir)
-	t.Cleanup(func() { labRun(t, "down", dir) })
+	mustLab(t, "up", topology, dir)
+	t.Cleanup(func() { mustLab(t, "down", dir) })
 	return dir, onLab(t, dir)
 }
 
-func labRun(t *testing.T, args ...string) {
+func mustLab(t *testing.T, args ...string) {
 	t.Helper()
-	if out, err := exec.Command(lab, args...).CombinedOutput(); err != nil {
-		t.Fatalf("lab %s: %v: %s", args, err, out)
+	if err := labRun(args...); err != nil {
+		t.Fatal(err)
 	}
+}
+
+func labRun(args ...string) error {
+	if out, err := exec.Command(lab, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("lab %s: %w: %s", args, err, out)
+	}
+	return nil
 }
 
 // onLab returns an executor that runs commands with the folders of a lab in place of

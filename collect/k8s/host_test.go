@@ -24,7 +24,7 @@ import (
 // TestWhatBelongsToTheMachine collects a live node with a restarted container: what the programs of OVN
 // print about themselves, the logs of the containers, and the logs in files.
 func TestWhatBelongsToTheMachine(t *testing.T) {
-	dir, exec := live(t, "kubernetes")
+	dir, exec := live(t, shared)
 	logs := t.TempDir()
 	const line = "2026-11-27T10:00:00.123Z|00001|vlog|INFO|opened log file\n"
 	files.Write(t, filepath.Join(logs, "ovs-vswitchd.log"), line)
@@ -74,7 +74,7 @@ func TestWhatBelongsToTheMachine(t *testing.T) {
 // TestToolsThatTheContainerLacks checks that a tool of netfilter that is not in the container costs its output
 // and one remark.
 func TestToolsThatTheContainerLacks(t *testing.T) {
-	_, exec := live(t, "kubernetes")
+	_, exec := live(t, shared)
 	bin := t.TempDir()
 	for _, tool := range []string{"iptables-save", "nft"} {
 		if err := os.WriteFile(filepath.Join(bin, tool), []byte("#!/bin/sh\nexit 127\n"), 0o755); err != nil {
@@ -104,7 +104,7 @@ func TestToolsThatTheContainerLacks(t *testing.T) {
 
 // TestNoPermissionForLogs checks that a node whose logs the user must not read is collected, with a remark.
 func TestNoPermissionForLogs(t *testing.T) {
-	_, exec := live(t, "kubernetes")
+	_, exec := live(t, shared)
 	c := &k8s.Cluster{Name: "https://cluster.test:6443", API: refusing{objectTracker{fake.NewSimpleClientset(interconnect("worker")...)}}, Executor: exec}
 	result := collectOne(t, c, filepath.Join(t.TempDir(), "w"), k8s.Options{Nodes: []string{"worker"}})
 	remarks := 0

@@ -16,6 +16,7 @@ import (
 
 	"ovs-offline/collect/k8s"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/sweep"
 )
 
 // logged records which commands run in which containers, and breaks the streams of some
@@ -62,9 +63,10 @@ func central(names ...string) []runtime.Object {
 // central databases once, and that the failure of one node or one member does not
 // affect the others.
 func TestNodesAreCollectedInParallel(t *testing.T) {
-	_, local := live(t, "kubernetes")
+	_, local := live(t, shared)
+	// TestAtMostTenNodesAtOnce has as many nodes as it takes.
 	var names []string
-	for i := range 10 {
+	for i := range sweep.Count(10, 4) {
 		names = append(names, fmt.Sprintf("worker-%d", i))
 	}
 	exec := &logged{Executor: local, broken: "worker-3"}
@@ -101,8 +103,8 @@ func TestNodesAreCollectedInParallel(t *testing.T) {
 	if n := exec.count("nb-ovsdb OVN_Northbound"); n != 1 {
 		t.Errorf("the NB database was taken %d times", n)
 	}
-	if perNode := len(exec.asked) - 2; perNode > 9*3+3 { // three for each node, and three tries for the broken one
-		t.Errorf("%d commands were run for ten nodes", perNode)
+	if perNode := len(exec.asked) - 2; perNode > 3*len(names) { // three for each node, and three tries for the broken one
+		t.Errorf("%d commands were run for %d nodes", perNode, len(names))
 	}
 	if !slices.Contains(exec.asked, "sb-ovsdb OVN_Southbound") {
 		t.Errorf("asked %q", exec.asked)
@@ -143,7 +145,7 @@ func checkFiles(t *testing.T, path string) {
 // is used if one doesn't answer, and that without any member OVS is still collected,
 // and the missing databases are named.
 func TestNextMemberReplacesFailedOne(t *testing.T) {
-	_, local := live(t, "kubernetes")
+	_, local := live(t, shared)
 	for broken, lost := range map[string]int{"ovnkube-db-0": 0, "ovnkube-db-1": 0, "ovnkube-db": 2} {
 		exec := &logged{Executor: local, broken: broken}
 		r := collectOne(t, cluster(exec, central("worker")...), filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"worker"}}))

@@ -37,7 +37,7 @@ func (r *replacing) Exec(ctx context.Context, target k8s.Target, argv []string, 
 // TestReplacedPodIsFound checks that a pod which came back under another name during a
 // collection is found, and that the collection names the replacement.
 func TestReplacedPodIsFound(t *testing.T) {
-	_, local := live(t, "kubernetes")
+	_, local := live(t, shared)
 	const namespace = "ovn-kubernetes"
 	containers := []string{"nb-ovsdb", "sb-ovsdb", "ovnkube-controller"}
 	api := fake.NewSimpleClientset(node("worker"), pod(namespace, "old", "worker", "app=ovnkube-node", containers...))

@@ -22,7 +22,7 @@ import (
 // TestServicesOfKubeOVN collects the names of services where the databases have only their
 // addresses, for all nodes of a cluster. Without permission, a remark says what is missing.
 func TestServicesOfKubeOVN(t *testing.T) {
-	_, exec := live(t, "kubernetes")
+	_, exec := live(t, shared)
 	web := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "front", Name: "web"},
 		Spec: corev1.ServiceSpec{ClusterIPs: []string{"10.96.0.7", "fd00:10:96::7"}, Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80}}}}
 	rule := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "slr-inner", Annotations: map[string]string{"ovn.kubernetes.io/switch_lb_vip": "172.30.0.100"}},

@@ -18,6 +18,7 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/kube"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // loopback runs commands on this machine.
@@ -26,7 +27,7 @@ type loopback struct{ shell []string }
 func (l loopback) Exec(ctx context.Context, _ Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	argv = append(slices.Clone(l.shell), argv[1:]...)
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	c.Stdout, c.Stderr, c.WaitDelay = stdout, stderr, 10*time.Second
+	c.Stdout, c.Stderr, c.WaitDelay = stdout, stderr, ovs.Patience()
 	in, err := c.StdinPipe()
 	if err != nil {
 		return err

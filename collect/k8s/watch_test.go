@@ -3,6 +3,7 @@ package k8s
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ovs-offline/test/daemons/ovs"
 )
 
 // started is a shell text that runs as a container runtime runs it: it leads its own
@@ -75,15 +78,11 @@ func (s *started) group(t *testing.T) (names []string) {
 func (s *started) awaitEmpty(t *testing.T) {
 	t.Helper()
 	go func() { _ = s.command.Wait() }()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		left := s.group(t)
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("left in the pod: %q", left)
-		}
-	}
+	var left []string
+	ovs.Await(t, "the end of the processes in the pod", func() bool {
+		left = s.group(t)
+		return len(left) == 0
+	}, func() string { return fmt.Sprintf("left in the pod: %q", left) })
 }
 
 const endlessText = prologue + "f zeros cat /dev/zero\nz"
@@ -112,22 +111,24 @@ func TestLostConnectionLeavesNoProcess(t *testing.T) {
 // line any more although its standard input stays open, and not before. A second takes
 // three hundredths of a second here.
 func TestSilentClientLeavesNoProcess(t *testing.T) {
-	bin, passed := t.TempDir(), filepath.Join(t.TempDir(), "seconds")
-	if err := os.WriteFile(filepath.Join(bin, "sleep"), []byte("#!/bin/sh\necho >>"+passed+"\nPATH=/bin:/usr/bin exec sleep 0.03\n"), 0o755); err != nil {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "sleep"), []byte("#!/bin/sh\necho >>$PASSED\nPATH=/bin:/usr/bin exec sleep 0.03\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits
 			if hasOwnSleep(t, shell) {
 				t.Skip("this shell has a sleep of its own, which would wait for 30 whole seconds")
 			}
-			s := startText(t, shell, []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, "NONCE", endlessText)
+			passed := filepath.Join(t.TempDir(), "seconds")
+			s := startText(t, shell, []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "PASSED=" + passed}, "NONCE", endlessText)
 			if _, err := io.ReadFull(s.output, make([]byte, 100000)); err != nil {
 				t.Fatal(err)
 			}
 			before := len(readFile(t, passed))
 			for len(readFile(t, passed)) < before+40 && len(s.group(t)) > 0 { // more than 30 short seconds
-				time.Sleep(10 * time.Millisecond)
+				time.Sleep(10 * time.Millisecond) // a client that is there sends a line every second
 				if _, err := s.stdin.Write([]byte("\n")); err != nil {
 					t.Fatal(err)
 				}

@@ -47,11 +47,9 @@ hex_of() { printf 'vxlan-%04x' "${OCTET[$1]}"; }
 # agent_switch: makes the bridges, tunnels and ports of a node.
 agent_switch() {
     local other
-    ovs-vsctl add-br br-int -- set Bridge br-int fail_mode=secure datapath_type=system \
-        other_config:mac-aging-time=3600 \
-        -- add-br br-tun -- set Bridge br-tun fail_mode=secure datapath_type=system \
-        -- add-br br-ex -- set Bridge br-ex fail_mode=secure datapath_type=system \
-        other_config:mac-aging-time=3600
+    add_bridge br-int fail_mode=secure other_config:mac-aging-time=3600
+    add_bridge br-tun fail_mode=secure
+    add_bridge br-ex fail_mode=secure other_config:mac-aging-time=3600
     take_down br-int
     take_down br-tun
     add_underlay br-eth0 eth0 "$UNDERLAY_IP/64" "52:54:00:28:00:${OCTET[$NODE]}"

@@ -36,7 +36,7 @@ MOUNT_ROOT='
     for entry in "$root"/*; do
         name=${entry##*/}
         case $name in
-        dev | proc | mnt | tmp) continue ;;
+        dev | proc | mnt | tmp | root | home) continue ;;
         esac
         if [[ -L $entry ]]; then
             cp -P "$entry" "$new/$name"
@@ -45,6 +45,8 @@ MOUNT_ROOT='
             mount --bind -o ro "$entry" "$new/$name"
         fi
     done
+    # Folders of users may hold this repository.
+    mkdir "$new/root" "$new/home"
     mkdir -m 1777 "$new/tmp"
     for folder in /dev /proc; do
         mkdir "$new$folder"

@@ -25,7 +25,7 @@
 #   node_identity NODE     sets TOPO_HOST, TOPO_SYSTEM_ID, TOPO_OVS_SETTINGS, TOPO_REMOTE
 #                          for one node
 #   node_switch            adds bridges and interfaces to the node
-#   set_logical            fills the northbound database
+#   set_logical            fills the northbound databases; those of nodes it publishes
 #   node_finish            what is left once flows are there
 
 SET_FEATURES=(
@@ -143,11 +143,17 @@ take_down() { ovs-appctl netdev-dummy/set-admin-state "$1" down >/dev/null; }
 
 is_wired() { [[ $(ovs-appctl netdev-dummy/conn-state "$1") == *': connected' ]]; }
 
+# add_bridge BRIDGE WORDS...: adds a bridge; WORDS go to `set Bridge`. Bridges that one transaction adds have numbers in
+# the datapath by chance, and a bridge without hwaddr a MAC by chance, from which its datapath id follows.
+add_bridge() {
+    ovs-vsctl add-br "$1" -- set Bridge "$1" datapath_type=system other_config:hwaddr="\"$(made_mac "$TOPO_HOST $1")\"" "${@:2}"
+}
+
 # add_underlay BRIDGE INTERFACE IP/LENGTH MAC: the bridge through which tunnels leave; the
 # address is on the bridge's own interface. The dummy device answers ARP for it.
 add_underlay() {
     local bridge=$1 interface=$2 address=$3 mac=$4
-    ovs-vsctl add-br "$bridge" -- set Bridge "$bridge" datapath_type=system other_config:mac-aging-time=3600
+    add_bridge "$bridge" other_config:mac-aging-time=3600
     add_local "$bridge" "$mac" underlay
     add_wire "$bridge" "$interface" underlay
     tunnel_address "$bridge" "$address"
@@ -187,8 +193,7 @@ start_fabric() {
     TOPO_SYSTEM_ID=fabric
     fabric start_ovs
     for network in "${SET_NETWORKS[@]}"; do
-        fabric ovs-vsctl add-br "$network" -- set Bridge "$network" datapath_type=system \
-            other_config:mac-aging-time=3600
+        fabric add_bridge "$network" other_config:mac-aging-time=3600
     done
     set_fabric
 }
@@ -197,14 +202,36 @@ start_set_central() {
     mkdir -p "$SET"/central/{ovn,etc}
     use_lab "$SET/central"
     start_databases
-    start_northd
 }
 
 start_node_controller() {
     if [[ $SET_CENTRAL == each ]]; then
         start_databases
-        start_northd
     fi
+    start_controller
+}
+
+# start_set_again lets all of OVN begin with rows of fixed UUIDs.
+start_set_again() {
+    on_each_node await_node
+    on_each_node forget_node
+    if [[ $SET_CENTRAL == one ]]; then
+        (
+            use_lab "$SET/central"
+            renew_central
+        )
+    fi
+    on_each_node renew_node
+}
+
+renew_central() {
+    stop_northd
+    fix_southbound
+    start_northd
+}
+
+renew_node() {
+    [[ $SET_CENTRAL == one ]] || renew_central
     start_controller
 }
 
@@ -220,12 +247,17 @@ raise_set() {
     on_each_node start_node
     if [[ $SET_CENTRAL != none ]]; then
         on_each_node start_node_controller
+        (
+            [[ $SET_CENTRAL != one ]] || use_lab "$SET/central"
+            use_central
+            set_logical
+            [[ $SET_CENTRAL != one ]] || {
+                publish_northbound
+                wait_for_sync
+            }
+        )
+        start_set_again
     fi
-    [[ $SET_CENTRAL == none ]] || (
-        use_central
-        set_logical
-        [[ $SET_CENTRAL != one ]] || wait_for_sync
-    )
     on_each_node finish_node
     list_ports >"$SET/ports"
 }
@@ -262,14 +294,17 @@ has_gateways() {
 
 wait_for_sync() { ovn-nbctl --timeout=$((60 * LAB_PATIENCE)) --wait=hv sync; }
 
+# await_node waits until OVN has done all that it does on a node.
+await_node() {
+    [[ $SET_CENTRAL == one ]] || wait_for_sync
+    wait_for "ovn-controller to install every port's flows" 40 has_installed_all
+    wait_for "a chassis to claim every gateway port" 20 has_gateways
+    wait_for_sync
+}
+
 finish_node() {
     local interface
-    if [[ $SET_CENTRAL != none ]]; then
-        [[ $SET_CENTRAL == one ]] || wait_for_sync
-        wait_for "ovn-controller to install every port's flows" 40 has_installed_all
-        wait_for "a chassis to claim every gateway port" 20 has_gateways
-        wait_for_sync
-    fi
+    [[ $SET_CENTRAL == none ]] || await_node
     while read -r _ interface _; do
         [[ -z $(ovs-vsctl --bare get Interface "$interface" options:stream 2>/dev/null) ]] ||
             wait_for "the wire of $interface" 20 is_wired "$interface"
@@ -352,11 +387,4 @@ capture_node() {
     [[ $SET_NAMESPACES == no ]] || record_namespaces "$out"
     [[ $SET_CENTRAL == none ]] ||
         ovn-appctl -t "$LAB/ovn/ovn-controller.$(<"$LAB/ovn/ovn-controller.pid").ctl" ct-zone-list >"$out/ct-zone-list"
-}
-
-# made_uuid TEXT: prints a UUID that depends on TEXT only.
-made_uuid() {
-    local sum
-    sum=$(printf '%s' "$1" | md5sum)
-    printf '%s-%s-4%s-8%s-%s' "${sum:0:8}" "${sum:8:4}" "${sum:13:3}" "${sum:17:3}" "${sum:20:12}"
 }

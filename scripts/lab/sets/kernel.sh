@@ -59,10 +59,8 @@ set_fabric() {
 
 node_switch() {
     local vm name network node octet mtu other
-    ovs-vsctl add-br br-int -- set Bridge br-int fail_mode=secure datapath_type=system \
-        other_config:disable-in-band=true \
-        -- add-br br-ex -- set Bridge br-ex datapath_type=system fail_mode=standalone \
-        other_config:mac-aging-time=3600
+    add_bridge br-int fail_mode=secure other_config:disable-in-band=true
+    add_bridge br-ex fail_mode=standalone other_config:mac-aging-time=3600
     take_down br-int
     add_device eth0 "$UNDERLAY_IP/24" "52:54:00:18:00:${OCTET[$NODE]}"
     add_wire br-ex eth1 uplink mtu_request=9000

@@ -66,10 +66,9 @@ set_fabric() {
 
 node_switch() {
     local pod name node octet id other
-    ovs-vsctl add-br br-int -- set Bridge br-int fail_mode=secure datapath_type=system \
-        other_config:disable-in-band=true \
-        -- add-br breth0 -- set Bridge breth0 datapath_type=system fail_mode=standalone \
-        other_config:mac-aging-time=3600 external_ids:bridge-id=breth0 external_ids:bridge-uplink=eth0
+    add_bridge br-int fail_mode=secure other_config:disable-in-band=true
+    add_bridge breth0 fail_mode=standalone other_config:mac-aging-time=3600 \
+        external_ids:bridge-id=breth0 external_ids:bridge-uplink=eth0
     take_down br-int
     add_local breth0 "$UPLINK_MAC"
     add_wire breth0 eth0 uplink
@@ -117,6 +116,7 @@ zone_logical() {
     nb_policies
     nb_egress
     ovn-nbctl "${NB[@]}" >/dev/null
+    publish_northbound
     ovn-nbctl --timeout=20 --wait=sb sync
     for other in "${SET_NODES[@]}"; do
         [[ $other == "$NODE" ]] || bind_remote "tstor-$other" "${CHASSIS[$other]}"

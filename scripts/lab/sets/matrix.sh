@@ -76,8 +76,7 @@ add_pod() {
 
 node_switch() {
     local other
-    ovs-vsctl add-br br-int -- set Bridge br-int fail_mode=secure datapath_type=system \
-        other_config:disable-in-band=true
+    add_bridge br-int fail_mode=secure other_config:disable-in-band=true
     take_down br-int
     add_underlay br-eth0 eth0 "$(node_ip "$NUMBER")/24" "$(node_mac "$NUMBER")"
     WORDS=()

@@ -15,21 +15,23 @@ import (
 	"testing"
 	"time"
 
+	"ovs-offline/test/check/sweep"
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/e2e/k8s/machine"
 )
 
-const (
-	// faultedRuns is the number of runs with a fault in the connections or processes of
-	// a real cluster.
-	faultedRuns = 300
-	// standInRuns is the number of further runs, with a fault behind a stand-in.
-	standInRuns = 40
-	// stall is the flag for how long a stream may stall.
-	stall = "--request-timeout=3s"
-	// serverRuns is how many of faultedRuns have a fault of the API server, which all
-	// workers share. It happens while all of them collect.
-	serverRuns = 50
+// stall is the flag for how long a stream may stall.
+const stall = "--request-timeout=3s"
+
+// How many runs have a fault: whichever of its rows, each protocol meets each twice at least.
+var (
+	// nodeRuns have a fault in the connections or processes of one node of a real cluster.
+	nodeRuns = sweep.Count(250, 60)
+	// serverRuns have a fault of the API server, which all workers share. It happens while all of them collect.
+	serverRuns = sweep.Count(50, 12)
+	// standInRuns have a fault behind a stand-in.
+	standInRuns = sweep.Count(40, 20)
 )
 
 // The faults of processes.
@@ -79,25 +81,43 @@ const (
 	theCommand = "command in the pod"
 )
 
-// draw returns a random breakdown at a place.
-func (w *worker) draw(place string, chance *rand.Rand) breakdown {
-	b := breakdown{place: place}
-	switch place {
-	case toServer, toKubelet, toRuntime:
-		b.fault = []cluster.Kind{cluster.Close, cluster.Reset, cluster.HalfClose, cluster.HalfClose, cluster.Stall}[chance.IntN(5)]
+// nodeFaults are the kinds of faults at each place of a node.
+func nodeFaults() []breakdown {
+	return slices.Concat(connectionFaults(toServer), connectionFaults(toKubelet), []breakdown{
+		{place: theClient, kind: interrupted}, {place: theClient, kind: killed}, {place: theClient, kind: stopped},
+		{place: kubelet, kind: killed}, {place: kubelet, kind: stopped},
+		{place: containerd, kind: killed}, {place: containerd, kind: stopped},
+	})
+}
+
+// serverFaults are the kinds of faults of the API server.
+func serverFaults() []breakdown {
+	return []breakdown{{place: apiServer, kind: killed}, {place: apiServer, kind: stopped}}
+}
+
+// standInFaults are the kinds of faults behind a stand-in.
+func standInFaults() []breakdown {
+	return append(connectionFaults(toRuntime), breakdown{place: theCommand, fault: cluster.Kill})
+}
+
+func connectionFaults(place string) []breakdown {
+	return []breakdown{{place: place, fault: cluster.Close}, {place: place, fault: cluster.Reset}, {place: place, fault: cluster.HalfClose}, {place: place, fault: cluster.Stall}}
+}
+
+// draw returns a breakdown of a kind, at a random byte and for a random time.
+func (w *worker) draw(b breakdown, chance *rand.Rand) breakdown {
+	switch b.place {
+	case toServer, toKubelet, toRuntime, theCommand:
 		b.times = []int{1, 1, 2, 0}[chance.IntN(4)]
-		b.after = near(chance, w.longest[place])
-	case theCommand:
-		b.fault = cluster.Kill
-		b.times = []int{1, 1, 2, 0}[chance.IntN(4)]
-		b.after = near(chance, w.longest[place])
+		b.after = near(chance, w.longest[b.place])
 	case theClient:
-		b.kind = []string{interrupted, killed, stopped}[chance.IntN(3)]
 		b.gap = []time.Duration{time.Second, 5 * time.Second, 0}[chance.IntN(3)]
 		b.after = near(chance, w.total)
+		if b.kind == interrupted {
+			b.after /= 2 // not after its end
+		}
 	default:
-		b.kind = []string{killed, killed, stopped}[chance.IntN(3)]
-		b.gap = []time.Duration{400 * time.Millisecond, 1500 * time.Millisecond, 3 * time.Second}[chance.IntN(3)]
+		b.gap = gaps[chance.IntN(len(gaps))]
 		if b.kind == stopped && chance.IntN(3) == 0 {
 			b.gap = 0
 		}
@@ -318,39 +338,32 @@ func (w *worker) finish(t *testing.T, command *exec.Cmd, r trial) trial {
 	return r
 }
 
-// watchProcesses waits until the processes in the pods end, and kills any process that is left after 20 s.
+// watchProcesses waits until the processes in the pods end, and kills those that stay.
 func (w *worker) watchProcesses(r *trial) {
-	const patience = 20 * time.Second
-	for ended := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		r.lingered = time.Since(ended)
-		left := w.node.Processes()
-		if len(left) == 0 {
-			return
-		}
-		if r.lingered < patience {
-			continue
-		}
+	ended := time.Now()
+	var left []int
+	if err := ovs.Until(background, "the processes in the pods to end", func() bool {
+		left = w.node.Processes()
+		return len(left) == 0
+	}); err != nil {
 		for _, pid := range left {
 			r.left = append(r.left, machine.CommandLine(pid))
 			syscall.Kill(pid, syscall.SIGKILL) // it is none of the next run's
 		}
-		return
 	}
+	r.lingered = time.Since(ended)
 }
 
 // recover waits until commands can be run in the node's pods again.
 func (w *worker) recover(t *testing.T) {
 	run := executors(t, w.c)[w.way]
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	var last error
+	if err := ovs.Until(t.Context(), "node "+w.node.Name+" to recover", func() bool {
 		var out, complaints bytes.Buffer
-		err := run(w.pods[0].Namespace, w.pods[0].Name, ovsTools, []string{"true"}, &out, &complaints)
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Errorf("node %s does not recover: %v", w.node.Name, err)
-			return
-		}
+		last = run(w.pods[0].Namespace, w.pods[0].Name, ovsTools, []string{"true"}, &out, &complaints)
+		return last == nil
+	}); err != nil {
+		t.Error(err, last)
 	}
 }
 
@@ -377,7 +390,8 @@ type tally struct {
 	sync.Mutex
 	t                   *testing.T
 	runs, missed, wrong int
-	interrupted         int // runs that ended because of their interruption
+	interrupted         int            // runs that ended because of their interruption
+	dealt               map[string]int // how many breakdowns, by protocol
 	codes               map[int]int
 	kinds               map[string]int // by protocol and breakdown
 	slowest, lingered   time.Duration
@@ -385,7 +399,7 @@ type tally struct {
 }
 
 func newTally(t *testing.T) *tally {
-	return &tally{t: t, codes: map[int]int{}, kinds: map[string]int{}, began: time.Now()}
+	return &tally{t: t, dealt: map[string]int{}, codes: map[int]int{}, kinds: map[string]int{}, began: time.Now()}
 }
 
 // add adds a trial and what is wrong with it.
@@ -422,11 +436,13 @@ func messages(printed string) string {
 	return kept.String()
 }
 
-// wanted reports whether more runs are needed.
-func (s *tally) wanted(runs int) bool {
+// deal returns the next of the rows for a protocol, unless there are so many runs already.
+func (s *tally) deal(way string, rows []breakdown, runs int) (row breakdown, wanted bool) {
 	s.Lock()
 	defer s.Unlock()
-	return s.runs < runs && s.missed < 2*faultedRuns && !s.t.Failed()
+	n := s.dealt[way]
+	s.dealt[way]++
+	return rows[n%len(rows)], s.runs < runs && s.missed < 2*runs && !s.t.Failed()
 }
 
 func (s *tally) String() string {
@@ -447,12 +463,15 @@ func faultsAreNeverSilent(t *testing.T, c *cluster.Cluster, workers []*worker, t
 	for i, w := range workers {
 		chance := rand.New(rand.NewPCG(uint64(i), 1))
 		all.Go(func() {
-			for counts.wanted(faultedRuns - serverRuns) {
-				place := []string{toServer, toKubelet, theClient, kubelet, containerd}[chance.IntN(5)]
-				r := w.run(t, w.draw(place, chance))
+			for {
+				row, wanted := counts.deal(w.way, nodeFaults(), nodeRuns)
+				if !wanted {
+					return
+				}
+				r := w.run(t, w.draw(row, chance))
 				counts.add(w, r, w.judge(truth, r))
 				os.RemoveAll(r.dir)
-				if place == kubelet || place == containerd {
+				if row.place == kubelet || row.place == containerd {
 					w.recover(t)
 				}
 			}
@@ -460,8 +479,12 @@ func faultsAreNeverSilent(t *testing.T, c *cluster.Cluster, workers []*worker, t
 	}
 	all.Wait()
 	chance := rand.New(rand.NewPCG(0, 2))
-	for counts.wanted(faultedRuns) {
-		serverFails(t, c, workers, truth, counts, chance)
+	for {
+		row, wanted := counts.deal(apiServer, serverFaults(), nodeRuns+serverRuns)
+		if !wanted {
+			break
+		}
+		serverFails(t, c, workers, truth, counts, workers[0].draw(row, chance), chance)
 	}
 	t.Log(counts)
 	if !t.Failed() && (counts.codes[0] == 0 || counts.codes[1]+counts.codes[3] == 0) {
@@ -474,8 +497,7 @@ func faultsAreNeverSilent(t *testing.T, c *cluster.Cluster, workers []*worker, t
 
 // serverFails lets the API server fail while all workers collect. They begin at different
 // times, so that each of them is at another place.
-func serverFails(t *testing.T, c *cluster.Cluster, workers []*worker, truth content, counts *tally, chance *rand.Rand) {
-	b := workers[0].draw(apiServer, chance)
+func serverFails(t *testing.T, c *cluster.Cluster, workers []*worker, truth content, counts *tally, b breakdown, chance *rand.Rand) {
 	s := onProcess(t, c.Server, b)
 	trials := make([]trial, len(workers))
 	begun := make([]time.Time, len(workers))
@@ -486,7 +508,7 @@ func serverFails(t *testing.T, c *cluster.Cluster, workers []*worker, truth cont
 			if i == 0 {
 				w.hops[toServer].Watch(b.after, s.now)
 			} else {
-				time.Sleep(delay)
+				time.Sleep(delay) // each worker is to be at another place
 			}
 			begun[i] = time.Now()
 			command, dir := w.command(t)

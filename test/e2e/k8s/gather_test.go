@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ovs-offline/test/daemons/ovs"
 )
 
 // ocCommand is what `oc adm must-gather` runs in the container gather, without its check
@@ -41,7 +43,7 @@ func TestGatherInAPod(t *testing.T) {
 	b := deploy(t, j.Cluster, j.node, p)
 	pod := j.gather(t)
 	var log []byte
-	await(t, "gather to end", func() bool {
+	ovs.Await(t, "gather to end", func() bool {
 		found, err := j.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
 		if err != nil || len(found.Status.ContainerStatuses) == 0 {
 			return false

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
@@ -78,7 +79,7 @@ func TestJobsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var pods []corev1.Pod
-	await(t, "the pod of the Job to run", func() bool {
+	ovs.Await(t, "the pod of the Job to run", func() bool {
 		pods = j.pods(t, namespace)
 		return len(pods) == 1 && pods[0].Status.Phase == corev1.PodRunning
 	})
@@ -93,14 +94,14 @@ func TestJobsRun(t *testing.T) {
 	if _, err := j.Client.BatchV1().Jobs(namespace).Patch(t.Context(), job.Name, types.MergePatchType, sooner, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the Job and its pod to go", func() bool {
+	ovs.Await(t, "the Job and its pod to go", func() bool {
 		left, err := j.Client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(left.Items) == 0 && len(j.pods(t, namespace)) == 0
 	})
 	if err := j.Client.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
-	await(t, "the namespace to go", func() bool {
+	ovs.Await(t, "the namespace to go", func() bool {
 		_, err := j.Client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})

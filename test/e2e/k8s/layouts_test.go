@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ovs-offline/replica"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/e2e/k8s/machine"
 	"ovs-offline/test/oracle/fidelity"
@@ -214,7 +215,8 @@ func addNode(t *testing.T, c *cluster.Cluster, name, address string) {
 }
 
 // TestEveryLayoutReplaysLikeLiveNode collects a node of each platform, and compares
-// the flows, groups, meters, TLV mappings and traces of its replica with the live ones.
+// the flows, groups, meters, TLV mappings and traces of its replica with the live ones: in a sweep of each, and
+// otherwise of one with databases of its own, of one with clustered ones, and of one in another lab.
 func TestEveryLayoutReplaysLikeLiveNode(t *testing.T) {
 	c, n := sharedNode(t)
 	begin := time.Now()
@@ -231,7 +233,10 @@ func TestEveryLayoutReplaysLikeLiveNode(t *testing.T) {
 				t.Error("changed in a pod: ", change)
 			}
 			checkLayout(t, p.layout, r.out)
-			b.checkReplica(dir)
+			// What a replica answers depends on the content, which comes from a lab and through a shell.
+			if sweep.Whole() || slices.Contains([]string{"KIND interconnect", "OpenShift 4.7 to 4.13", "RHOSO"}, p.name) {
+				b.checkReplica(dir)
+			}
 		})
 	}
 	t.Logf("%d layouts: %.0f s", len(platforms), time.Since(begin).Seconds())

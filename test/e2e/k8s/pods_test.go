@@ -10,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
@@ -128,7 +128,7 @@ func TestNodeWithoutVswitchd(t *testing.T) {
 	l := smallNode(t, someFlows(10, 1))
 	end(filepath.Join(l.dir, "ovs/ovs-vswitchd.pid"))
 	socket := filepath.Join(l.dir, "ovs/br-int.mgmt")
-	await(t, "ovs-vswitchd to end", func() bool {
+	ovs.Await(t, "ovs-vswitchd to end", func() bool {
 		_, err := os.Lstat(socket)
 		return os.IsNotExist(err)
 	})
@@ -157,7 +157,7 @@ func TestDatabaseWithoutQuorumDoesNotHang(t *testing.T) {
 		end(filepath.Join(dbs[db].leader, "pid"))
 		socket := "unix:" + filepath.Join(dbs[db].follower, "ovn"+db+"_db.sock")
 		query := `["_Server",{"op":"select","table":"Database","where":[["name","==","` + name + `"]],"columns":["connected"]}]`
-		await(t, "the member to notice", func() bool {
+		ovs.Await(t, "the member to notice", func() bool {
 			out, err := exec.Command("ovsdb-client", "--timeout=10", "query", socket, query).Output()
 			return err == nil && strings.Contains(string(out), `"connected":false`)
 		})
@@ -234,13 +234,13 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a command to wait for a stalled stream", func() bool { return n.FromServer.Happened() > 0 && blocked(n) })
+	ovs.Await(t, "a command to wait for a stalled stream", func() bool { return n.FromServer.Happened() > 0 && blocked(n) })
 	syscall.Kill(command.Process.Pid, syscall.SIGINT)
 	command.Wait()
 	if code := command.ProcessState.ExitCode(); code != 1 || !strings.Contains(complaints.String(), "interrupted") {
 		t.Errorf("exit %d: %s", code, complaints.String())
 	}
-	await(t, "the processes in the pods to end", func() bool { return len(n.Processes()) == 0 })
+	ovs.Await(t, "the processes in the pods to end", func() bool { return len(n.Processes()) == 0 })
 	for _, change := range differences(before, b.snapshot()) {
 		t.Error("changed in a pod: ", change)
 	}
@@ -264,17 +264,4 @@ func blocked(n *cluster.Node) bool {
 		where, err := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid))
 		return err == nil && strings.Contains(string(where), "pipe_write")
 	})
-}
-
-// await waits until a condition holds.
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(2 * time.Minute)
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatal("gave up waiting for ", what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/check/sweep"
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/machine"
 )
 
@@ -64,6 +66,12 @@ func TestCommandsOnPods(t *testing.T) {
 			}
 		})
 	}
+	t.Run("same reports", func(t *testing.T) {
+		got, want := c.on(t, "report", "-o", "json"), ovsOfflineRun(t, "-w", local, "report", "-o", "json")
+		if got.code != want.code || reportLines(got.out, folder) != reportLines(want.out, local) {
+			t.Errorf("exit %d and %d\n%s", got.code, want.code, firstDifference(reportLines(got.out, folder), reportLines(want.out, local)))
+		}
+	})
 	t.Run("packets of the set", func(t *testing.T) { c.samePackets(t, local) })
 	node := c
 	node.workdir = filepath.Join(folder, set.Nodes[0])
@@ -121,7 +129,7 @@ func (c client) samePackets(t *testing.T, local string) {
 	t.Helper()
 	asked := 0
 	for _, p := range theSet.Packets {
-		if asked == 10 {
+		if asked == sweep.Count(10, 3) {
 			break
 		}
 		asked++
@@ -192,11 +200,11 @@ func (c client) shell(t *testing.T) {
 	term := inTerminal(t, program(t, "-w", c.workdir, "shell"))
 	const size = `python3 -c 'import os; print("size", *os.get_terminal_size())'`
 	term.types(t, "ovs-vsctl list-br; "+size)
-	await(t, "the bridges and the size of the terminal", func() bool { return term.shows("breth0") && term.shows("size 101 33") })
+	ovs.Await(t, "the bridges and the size of the terminal", func() bool { return term.shows("breth0") && term.shows("size 101 33") })
 	term.resize(t, 20, 70)
-	await(t, "the new size", func() bool {
-		term.types(t, size)
-		time.Sleep(300 * time.Millisecond)
+	ovs.Await(t, "the new size", func() bool {
+		term.types(t, size)                // the size takes a way of its own: what is typed may be there first
+		time.Sleep(300 * time.Millisecond) // for the answer, so that few lines are typed
 		return term.shows("size 70 20")
 	})
 	term.types(t, "exit 7")
@@ -223,7 +231,7 @@ func (c client) killedShell(t *testing.T) {
 	term := inTerminal(t, program(t, "-w", c.workdir, "shell"))
 	const sleep = `python3 -c 'import time; time.sleep(` + mark + `)'`
 	term.types(t, "(trap '' HUP TERM; "+sleep+") & "+sleep+" | "+sleep+" & "+sleep)
-	await(t, "the jobs to run", func() bool { return c.running("sleep("+mark+")") == 4 })
+	ovs.Await(t, "the jobs to run", func() bool { return c.running("sleep("+mark+")") == 4 })
 	shells := func() int { return c.running("worker1 shell") + c.running("/bin/sh -i") } // no other test has one
 	if count := shells(); count < 2 {
 		t.Fatalf("%d processes of the shell are found", count)
@@ -231,7 +239,7 @@ func (c client) killedShell(t *testing.T) {
 	syscall.Kill(term.command.Process.Pid, syscall.SIGKILL)
 	term.command.Wait()
 	began := time.Now()
-	await(t, "all of the shell to end", func() bool { return c.running(mark)+shells() == 0 })
+	ovs.Await(t, "all of the shell to end", func() bool { return c.running(mark)+shells() == 0 })
 	t.Logf("all of the shell in the pod had ended %.1f s after its client", time.Since(began).Seconds())
 }
 
@@ -240,7 +248,7 @@ func (c client) interruptedShell(t *testing.T) {
 	t.Helper()
 	term := inTerminal(t, program(t, "-w", c.workdir, "shell"))
 	term.types(t, "ovs-vsctl list-br")
-	await(t, "the shell to answer", func() bool { return term.shows("breth0") })
+	ovs.Await(t, "the shell to answer", func() bool { return term.shows("breth0") })
 	if term.cooked(t) {
 		t.Error("the terminal changes what is typed in the shell")
 	}
@@ -249,7 +257,7 @@ func (c client) interruptedShell(t *testing.T) {
 	if code := term.command.ProcessState.ExitCode(); code != 1 || !term.cooked(t) {
 		t.Errorf("exit %d, the terminal is what it was before: %t", code, term.cooked(t))
 	}
-	await(t, "a message", func() bool { return term.shows("\novs-offline: interrupted\r\n") })
+	ovs.Await(t, "a message", func() bool { return term.shows("\novs-offline: interrupted\r\n") })
 }
 
 // anotherVersion changes the version that is recorded to have started the replica.
@@ -277,10 +285,10 @@ func (c client) killedClient(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the command to run", runs)
+	ovs.Await(t, "the command to run", runs)
 	syscall.Kill(command.Process.Pid, syscall.SIGKILL)
 	command.Wait()
 	began := time.Now()
-	await(t, "the command in the pod to end", func() bool { return !runs() })
+	ovs.Await(t, "the command in the pod to end", func() bool { return !runs() })
 	t.Logf("the command in the pod ended %.1f s after its client", time.Since(began).Seconds())
 }

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
@@ -137,7 +138,7 @@ func (c *client) limit(t *testing.T, quota *corev1.ResourceQuota) {
 	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the quota to be observed", func() bool {
+	ovs.Await(t, "the quota to be observed", func() bool {
 		now, err := quotas.Get(t.Context(), quota.Name, metav1.GetOptions{})
 		return err == nil && len(now.Status.Hard) > 0
 	})
@@ -199,7 +200,7 @@ func TestEndedStartsLeaveNothing(t *testing.T) {
 			if err := command.Start(); err != nil {
 				t.Fatal(err)
 			}
-			await(t, "the Job to be made", func() bool { return len(c.left(t)) > 0 })
+			ovs.Await(t, "the Job to be made", func() bool { return len(c.left(t)) > 0 })
 			syscall.Kill(command.Process.Pid, end.sig)
 			began := time.Now()
 			command.Wait()
@@ -330,7 +331,7 @@ func TestNodeFaults(t *testing.T) {
 		if err := n.Kubelet.Start(); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "the replica to answer again", func() bool { return c.on(t, "exec", "ovs-vsctl", "list-br").code == 0 })
+		ovs.Await(t, "the replica to answer again", func() bool { return c.on(t, "exec", "ovs-vsctl", "list-br").code == 0 })
 	})
 	if r := c.on(t, "stop"); r.code != 0 || len(c.left(t)) > 0 {
 		t.Errorf("stop: exit %d, left: %q\n%s\n%s", r.code, c.left(t), r.out, r.complaints)
@@ -343,7 +344,7 @@ func (c client) killWhileLoading(t *testing.T, n *cluster.Node, here []string) {
 	const again = "trying again: "
 	command, complaints := c.startsPod(t, here, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning })
 	n.Kubelet.Kill()
-	await(t, "the start to find no kubelet", func() bool { return strings.Contains(complaints.String(), again) })
+	ovs.Await(t, "the start to find no kubelet", func() bool { return strings.Contains(complaints.String(), again) })
 	if err := n.Kubelet.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +357,7 @@ func (c client) killWhileLoading(t *testing.T, n *cluster.Node, here []string) {
 // keep it in the API until another pod replaces it.
 func (c client) awaitEnd(t *testing.T, pod string) {
 	t.Helper()
-	await(t, "the pod to end", func() bool {
+	ovs.Await(t, "the pod to end", func() bool {
 		now, err := c.Client.CoreV1().Pods(c.namespace).Get(t.Context(), pod, metav1.GetOptions{})
 		return err != nil || now.Status.Phase == corev1.PodFailed
 	})
@@ -371,7 +372,7 @@ func (c client) startsPod(t *testing.T, here []string, wanted func(corev1.Pod) b
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a pod of the start", func() bool {
+	ovs.Await(t, "a pod of the start", func() bool {
 		pods := c.pods(t, c.namespace)
 		return len(pods) == 1 && wanted(pods[0])
 	})

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/e2e/k8s/machine"
 )
@@ -76,7 +77,7 @@ func TestKubeletGone(t *testing.T) {
 		}
 	})
 	atOnce.Wait()
-	await(t, "the cluster to notice", func() bool {
+	ovs.Await(t, "the cluster to notice", func() bool {
 		return slices.ContainsFunc(stays.list(t), func(l listed) bool { return strings.Contains(l.Problem, "kubelet of node "+n.Name) })
 	})
 	t.Run("noticed", func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestKubeletGone(t *testing.T) {
 	if err := n.Kubelet.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the replicas to answer again", func() bool { return stays.on(t, "exec", "ovs-vsctl", "list-br").code == 0 })
+	ovs.Await(t, "the replicas to answer again", func() bool { return stays.on(t, "exec", "ovs-vsctl", "list-br").code == 0 })
 	for _, c := range []client{late, stays} {
 		if r := c.on(t, "stop"); r.code != 0 {
 			t.Errorf("stop: exit %d\n%s\n%s", r.code, r.out, r.complaints)
@@ -120,7 +121,7 @@ func TestQuotaUsedUpByOthers(t *testing.T) {
 	c.limit(t, none)
 	// The API server's admission learns of a quota after its status is set.
 	another := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "another"}, Spec: restrictedJob(c.tools.Name).Spec.Template.Spec}
-	await(t, "the quota to refuse pods", func() bool {
+	ovs.Await(t, "the quota to refuse pods", func() bool {
 		_, err := c.Client.CoreV1().Pods(c.namespace).Create(t.Context(), another, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 	})
@@ -137,7 +138,7 @@ func TestQuotaUsedUpByOthers(t *testing.T) {
 	if err := c.Client.CoreV1().ResourceQuotas(c.namespace).Delete(t.Context(), none.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the replica to be made good", func() bool { return c.on(t, "exec", "ovs-vsctl", "list-br").code == 0 })
+	ovs.Await(t, "the replica to be made good", func() bool { return c.on(t, "exec", "ovs-vsctl", "list-br").code == 0 })
 	if r := c.on(t, "stop"); r.code != 0 || len(c.left(t)) > 0 {
 		t.Errorf("stop: exit %d, left: %q\n%s\n%s", r.code, c.left(t), r.out, r.complaints)
 	}
@@ -304,11 +305,7 @@ func (c client) killedWhileAsking(t *testing.T, hop *cluster.Hop, half int64, as
 			t.Fatal(err)
 		}
 		started <- command.Process.Pid
-		select {
-		case <-reached:
-		case <-time.After(hang):
-			t.Errorf("%s: too few answers", args[0])
-		}
+		ovs.Receive(t, "half of the answers of "+args[0], reached)
 		if left, err := os.ReadDir(sockets); err != nil || len(left) != 1 {
 			t.Errorf("%s: folders of sockets while it runs: %v, %v", args[0], left, err)
 		}
@@ -316,13 +313,13 @@ func (c client) killedWhileAsking(t *testing.T, hop *cluster.Hop, half int64, as
 		if err := command.Wait(); err == nil {
 			t.Errorf("%s had ended before it was killed", args[0])
 		}
-		await(t, "what runs in the pods to end", func() bool { return !serves() })
+		ovs.Await(t, "what runs in the pods to end", func() bool { return !serves() })
 		if r := run("trace", "ns1/web-0", "ns2/db-0:5432"); r.code != 0 {
 			t.Errorf("the next trace: exit %d\n%s\n%s", r.code, r.out, r.complaints)
 		}
 		if left, err := os.ReadDir(sockets); err != nil || len(left) > 0 {
 			t.Errorf("%s: left on this machine: %v, %v", args[0], left, err)
 		}
-		await(t, "the daemons alone to run", func() bool { return len(c.processes(t)) == daemons })
+		ovs.Await(t, "the daemons alone to run", func() bool { return len(c.processes(t)) == daemons })
 	}
 }

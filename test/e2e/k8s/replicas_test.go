@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/oracle/sets"
 )
@@ -178,7 +179,7 @@ func (c client) left(t *testing.T) (names []string) {
 // awaitNothing waits until nothing of ovs-offline is in the namespace.
 func (c client) awaitNothing(t *testing.T) {
 	t.Helper()
-	await(t, "all of ovs-offline to go", func() bool { return len(c.left(t)) == 0 })
+	ovs.Await(t, "all of ovs-offline to go", func() bool { return len(c.left(t)) == 0 })
 }
 
 // listed is a set as "list --runtime kubernetes" prints it.
@@ -201,26 +202,15 @@ func (c client) list(t *testing.T) (sets []listed) {
 }
 
 // TestReplicasInPods starts the replicas of a set of three nodes in a namespace with Pod
-// Security, and compares them with local processes. Another user lists and stops them.
+// Security. Another user lists and stops them. TestCommandsOnPods compares what they answer with local processes.
 func TestReplicasInPods(t *testing.T) {
 	t.Parallel()
 	folder, set := copyOfSet(t)
 	c := newClient(t, folder)
-	local, _ := copyOfSet(t)
 	before := collection(t, folder)
 	if r := c.start(t); r.code != 0 || !strings.Contains(r.complaints, c.namespace) || !strings.Contains(r.complaints, c.image) {
 		t.Fatalf("start: exit %d\n%s\n%s", r.code, r.out, r.complaints)
 	}
-	if r := ovsOfflineRun(t, "-w", local, "start", "--runtime", "process"); r.code != 0 {
-		t.Fatalf("start of processes: exit %d\n%s\n%s", r.code, r.out, r.complaints)
-	}
-	t.Cleanup(func() { ovsOfflineRun(t, "-w", local, "stop") })
-	t.Run("same reports", func(t *testing.T) {
-		got, want := c.on(t, "report", "-o", "json"), ovsOfflineRun(t, "-w", local, "report", "-o", "json")
-		if got.code != want.code || reportLines(got.out, folder) != reportLines(want.out, local) {
-			t.Errorf("exit %d and %d\n%s", got.code, want.code, firstDifference(reportLines(got.out, folder), reportLines(want.out, local)))
-		}
-	})
 	t.Run("locked down", func(t *testing.T) { c.expectLockedDown(t) })
 	found := c.list(t)
 	if len(found) != 1 || !slices.Equal(found[0].Nodes, set.Nodes) || found[0].Ready != found[0].Pods || found[0].Path != folder || found[0].Namespace != c.namespace {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
@@ -33,8 +34,8 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	return command
 }
 
-// hang is the time after which a run counts as hanging.
-const hang = 5 * time.Minute
+// hang is the time after which a run counts as hanging: a run may wait for several things in turn.
+var hang = 3 * ovs.Patience()
 
 func ovsOfflineRun(t testing.TB, args ...string) result {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
@@ -40,7 +41,7 @@ func TestExecReachesContainers(t *testing.T) {
 			if executor("some", "pod", "box", []string{"tar"}, &out, &complaints) == nil {
 				t.Error("the image has tar")
 			}
-			await(t, "the commands to end", func() bool { return len(n.Processes()) == 0 })
+			ovs.Await(t, "the commands to end", func() bool { return len(n.Processes()) == 0 })
 		})
 	}
 }

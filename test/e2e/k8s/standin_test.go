@@ -26,9 +26,12 @@ func faultsBehindStandIn(t *testing.T, workers []*worker, truth content) {
 	for i, w := range workers {
 		chance := rand.New(rand.NewPCG(uint64(i), 3))
 		all.Go(func() {
-			for counts.wanted(standInRuns) {
-				place := []string{toRuntime, theCommand}[chance.IntN(2)]
-				r := w.run(t, w.draw(place, chance))
+			for {
+				row, wanted := counts.deal(w.way, standInFaults(), standInRuns)
+				if !wanted {
+					return
+				}
+				r := w.run(t, w.draw(row, chance))
 				counts.add(w, r, w.judge(truth, r))
 				os.RemoveAll(r.dir)
 			}

@@ -65,7 +65,7 @@ func collectMeasured(t *testing.T, c *cluster.Cluster, dir, node string) (most i
 				t.Fatalf("%s: %v\n%s", node, err, complaints.String())
 			}
 			return most
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond): // the peak is read again and again
 			most = max(most, peak(command.Process.Pid))
 		}
 	}

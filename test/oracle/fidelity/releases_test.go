@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/check/sweep"
 )
 
 // rootsVariable names the folder with the root file systems that scripts/roots makes.
@@ -21,10 +21,11 @@ type release struct {
 	name       string
 	root       string // its root file system, "" for this host's
 	topologies []string
+	kept       string // the one of topologies that is recorded outside of a sweep
 }
 
-// releases returns the releases at hand, oldest first. A release without a root file
-// system is a skipped test that has the reason.
+// releases returns the releases at hand, oldest first: outside of a sweep, those of this host, an older and a newer
+// one. A release without a root file system is a skipped test that has the reason.
 func releases(t *testing.T) []release {
 	t.Helper()
 	roots := os.Getenv(rootsVariable)
@@ -36,13 +37,14 @@ func releases(t *testing.T) []release {
 		t.Skip("the collectors of a live node can only be restored where daemons have a network namespace of their own")
 	}
 	all := []string{"openstack", "kubernetes", "ml2-ovs"}
+	list := []release{
+		{"bullseye", filepath.Join(roots, "bullseye"), []string{"ml2-ovs"}, "ml2-ovs"}, // it has no OVN
+		{"host", "", all, "kubernetes"},
+		{"trixie", filepath.Join(roots, "trixie"), all, "kubernetes"},
+		{"sid", filepath.Join(roots, "sid"), all, "openstack"},
+	}
 	var found []release
-	for _, r := range []release{
-		{"bullseye", filepath.Join(roots, "bullseye"), []string{"ml2-ovs"}}, // it has no OVN
-		{"host", "", all},
-		{"trixie", filepath.Join(roots, "trixie"), all},
-		{"sid", filepath.Join(roots, "sid"), all},
-	} {
+	for _, r := range sweep.Rows(list, func(r release) bool { return r.name != "trixie" }) {
 		if _, err := os.Stat(r.root); r.root != "" && err != nil {
 			t.Run(r.name, func(t *testing.T) { t.Skipf("%v; debootstrap: %s", err, lastLine(r.root+".log")) })
 			continue
@@ -65,9 +67,7 @@ func lastLine(path string) string {
 // record records a topology on a node of the release.
 func (r release) record(t *testing.T, topology string) Recording {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	recording, err := LabIn(ctx, r.root, lab, topology, filepath.Join(t.TempDir(), topology))
+	recording, err := LabIn(t.Context(), r.root, lab, topology, filepath.Join(t.TempDir(), topology))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,11 @@ package cluster
 import (
 	"context"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ovs-offline/test/daemons/ovs"
 )
 
 // controllers are those that a Job and its pods need, from its creation until nothing is
@@ -40,7 +41,7 @@ func (c *Cluster) startJobs() error {
 // AddNamespace creates a namespace with labels. In a cluster with Options.Jobs, it waits
 // until pods can be created there.
 func (c *Cluster) AddNamespace(ctx context.Context, name string, labels map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, ovs.Patience())
 	defer cancel()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil || c.Controllers == nil {

@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/machine"
 )
 
@@ -86,7 +86,7 @@ func (n *Node) Network() Network {
 }
 
 func (n *Node) start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, ovs.Patience())
 	defer cancel()
 	if err := os.Mkdir(n.dir, 0o700); err != nil {
 		return err

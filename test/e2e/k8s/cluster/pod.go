@@ -7,12 +7,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/machine"
 )
 
@@ -94,7 +94,7 @@ func (c Container) object(name string, volumes map[string]string) corev1.Contain
 }
 
 func (c *Cluster) awaitPod(ctx context.Context, p Pod) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, ovs.Patience())
 	defer cancel()
 	return await(ctx, func() error {
 		pod, err := c.Client.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
@@ -130,7 +130,7 @@ func (c Container) is(state corev1.ContainerState) bool {
 // RemovePods removes those pods that exist, and waits until their node has no process and
 // no cgroup of them.
 func (c *Cluster) RemovePods(ctx context.Context, pods ...Pod) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, ovs.Patience())
 	defer cancel()
 	var groups []machine.Cgroup
 	now := int64(0)
@@ -199,17 +199,14 @@ func Upper(pid int) (string, error) {
 	return "", errors.New("the root of the container is no overlay")
 }
 
-// await calls check until it returns nil, and returns its last error when ctx ends.
+// await calls check until it returns nil, and returns its last error when ctx or the patience ends.
 func await(ctx context.Context, check func() error) error {
-	for {
-		err := check()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(50 * time.Millisecond):
-		}
+	var last error
+	if err := ovs.Until(ctx, "a part of the cluster", func() bool {
+		last = check()
+		return last == nil
+	}); err != nil {
+		return errors.Join(err, last)
 	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/e2e/k8s/fabric"
 )
@@ -51,7 +52,7 @@ type Deployment struct {
 // Start starts kube-ovn and waits until pods on each node can have a network.
 func Start(ctx context.Context, options Options) (*Deployment, error) {
 	d := &Deployment{Cluster: options.Cluster, options: options}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*ovs.Patience())
 	defer cancel()
 	if err := d.start(ctx); err != nil {
 		return nil, fmt.Errorf("kube-ovn: %w", err)
@@ -116,7 +117,7 @@ func (d *Deployment) database(port int) string {
 
 // awaitNeighbours waits until the routers have learned no MAC address for two seconds.
 func (d *Deployment) awaitNeighbours(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, ovs.Patience())
 	defer cancel()
 	last, since := "", time.Now()
 	return d.Controller.Await(ctx, func() error {

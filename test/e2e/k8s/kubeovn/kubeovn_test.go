@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/truth"
 )
 
@@ -117,7 +117,7 @@ metadata: {namespace: green, name: x2}
 		t.Fatal(err)
 	}
 	n := lab.deployment.Nodes[0]
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), ovs.Patience())
 	defer cancel()
 	err := lab.deployment.Controller.Await(ctx, func() error {
 		for _, row := range [][]string{{"Port_Group", "name=closed.front"}, {"NAT", "external_ip=172.19.0.51"}, {"Logical_Switch_Port", "name=x2.green"}} {

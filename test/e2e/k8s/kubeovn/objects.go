@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/e2e/k8s/fabric"
 	"ovs-offline/test/e2e/k8s/truth"
@@ -61,7 +61,7 @@ func plan() map[string][]planned {
 // AddObjects adds the networks, the pods and the objects, with two nodes or more, and waits
 // until the pods run. It returns them.
 func (d *Deployment) AddObjects(ctx context.Context) ([]Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*ovs.Patience())
 	defer cancel()
 	const gateway = `{"metadata":{"labels":{"ovn.kubernetes.io/external-gw":"true"}}}`
 	for _, n := range d.Nodes {

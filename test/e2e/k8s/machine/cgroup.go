@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,7 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
+
+	"ovs-offline/test/daemons/ovs"
 )
 
 // hierarchies returns the mount points of all cgroup hierarchies, one with cgroup v2 and
@@ -133,17 +135,16 @@ func (c Cgroup) folders() (list []string) {
 // Remove kills the processes in the cgroup and those below it, and removes it from every
 // hierarchy.
 func (c Cgroup) Remove() error {
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	if err := ovs.Until(context.Background(), "a cgroup to be empty", func() bool {
 		for _, pid := range c.Processes() {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 		for _, folder := range slices.Backward(c.folders()) {
 			os.Remove(folder) // it fails while a process is in it
 		}
-		if left := c.folders(); len(left) == 0 {
-			return nil
-		} else if time.Now().After(deadline) {
-			return fmt.Errorf("cgroup %s can't be removed; processes in it: %d", left[0], c.Processes())
-		}
+		return len(c.folders()) == 0
+	}); err != nil {
+		return fmt.Errorf("cgroup %s can't be removed; processes in it: %d: %w", c, c.Processes(), err)
 	}
+	return nil
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ovs-offline/test/daemons/ovs"
 )
 
 // prefix begins the name of each run's folder and cgroup.
@@ -134,11 +136,9 @@ func (r *Run) End() (left []string) {
 	return left
 }
 
+// left returns what is left of the run. What was ended a moment ago may still be there.
 func (r *Run) left() (left []string) {
-	// What was ended a moment ago may still be there.
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	for {
+	_ = ovs.Until(context.Background(), "all of the run to end", func() bool {
 		left = left[:0]
 		for _, pid := range r.Cgroup().Processes() {
 			if pid != os.Getpid() {
@@ -149,15 +149,9 @@ func (r *Run) left() (left []string) {
 			left = append(left, "mount "+m)
 		}
 		left = append(left, r.cgroups()...)
-		select {
-		case <-ctx.Done():
-			return left
-		case <-time.After(50 * time.Millisecond):
-		}
-		if len(left) == 0 {
-			return nil
-		}
-	}
+		return len(left) == 0
+	})
+	return left
 }
 
 // cgroups returns the cgroups below the run's, except the program's.

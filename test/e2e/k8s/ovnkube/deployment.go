@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/e2e/k8s/fabric"
 )
@@ -45,7 +45,7 @@ type Deployment struct {
 // Start starts OVN-Kubernetes and waits until each node's network is ready.
 func Start(ctx context.Context, options Options) (*Deployment, error) {
 	d := &Deployment{Cluster: options.Cluster, options: options}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*ovs.Patience())
 	defer cancel()
 	if err := d.start(ctx); err != nil {
 		return nil, fmt.Errorf("OVN-Kubernetes: %w", err)
@@ -110,7 +110,7 @@ func (d *Deployment) startOvnkube(ctx context.Context) error {
 
 // Upgrade replaces ovnkube by another release. Open vSwitch and OVN keep running, and so do the pods.
 func (d *Deployment) Upgrade(ctx context.Context, built string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*ovs.Patience())
 	defer cancel()
 	d.Manager.Kill()
 	d.options.Built = built

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/e2e/k8s/fabric"
 )
@@ -79,7 +79,7 @@ func (n *Node) configuration() string { return filepath.Join(n.written, "10-ovn-
 // Restart restarts the node as a reboot does, but for its pods, which go on: all daemons end, and start
 // again with the databases that they had.
 func (n *Node) Restart(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*ovs.Patience())
 	defer cancel()
 	n.Ovnkube.Kill()
 	if err := n.Node.Restart(ctx); err != nil {

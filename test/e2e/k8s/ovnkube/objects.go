@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
@@ -42,7 +42,7 @@ type Pod struct {
 // AddObjects adds all kinds of networks and objects, with two nodes or more, and waits
 // until the pods run. It returns them in the order in which they were made.
 func (d *Deployment) AddObjects(ctx context.Context) ([]Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*ovs.Patience())
 	defer cancel()
 	const assignable = `{"metadata":{"labels":{"k8s.ovn.org/egress-assignable":""}}}`
 	if _, err := d.Cluster.Client.CoreV1().Nodes().Patch(ctx, d.Nodes[0].Name, types.MergePatchType, []byte(assignable), metav1.PatchOptions{}); err != nil {

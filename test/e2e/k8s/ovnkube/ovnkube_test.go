@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/e2e/k8s/rigtest"
 	"ovs-offline/test/e2e/k8s/truth"
 )
@@ -186,7 +186,7 @@ func settle(t *testing.T, d *Deployment) {
 
 func await(t *testing.T, check func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), ovs.Patience())
 	defer cancel()
 	if err := lab.deployment.Manager.Await(ctx, check); err != nil {
 		t.Fatal(err)

@@ -73,7 +73,8 @@ func (list closers) Close() error {
 	return errors.Join(errs...)
 }
 
-// patience is how long Ask waits for an answer.
+// patience is how long Ask waits for an answer. Silence is an answer too, the one of a packet that is dropped, so that
+// most questions do wait so long.
 const patience = 1500 * time.Millisecond
 
 // Ask sends packets of a protocol (tcp, udp, icmp) from a network, and returns the name
