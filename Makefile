@@ -9,8 +9,6 @@ GOTESTSUM   = go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 NFPM        = go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 GOVULNCHECK = go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
-# A failed test runs once more, unless more than three failed: the last lines name it.
-RERUN       = --rerun-fails=1 --rerun-fails-max-failures=3
 FUZZTIME   ?= 1m
 VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
@@ -24,7 +22,7 @@ RELEASE_URL ?= https://example.org/ovs-offline/$(VERSION)
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: build env man install dist demo quick test kubernetes test-k8s test-ovnkube test-kubeovn test-versions test-kernel test-ovn test-hotsos fuzz fidelity bench lint sbom vulnerabilities deps test-deps
+.PHONY: build env man install dist demo quick test sweep kubernetes test-k8s test-ovnkube test-kubeovn test-versions test-kernel test-ovn test-hotsos fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-s -w -X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -50,12 +48,22 @@ dist: man
 demo: deps build
 	scripts/demo build/ovs-offline
 
-# Tests start real daemons: two packages at a time are what two cores take.
-test: test-deps
+# Tests start real daemons: two packages at a time are what two cores take. testrun records the sets of the lab, if what makes
+# them has changed, and ends what tests leave.
+TESTED = --format pkgname-and-test-fails --format-hide-empty-pkg
+test: test-deps build/testrun
+	build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/test.json -- -count=1 -p 2 -timeout 30m ./...
+	@scripts/figures build/test.json
+
+# All rows of all tests: what `make test` has of each shape and each kind of truth, and the products of these. CI does not
+# run it.
+sweep: test-deps build/testrun
+	OVS_OFFLINE_SWEEP=1 build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/sweep.json -- -count=1 -p 2 -timeout 90m ./...
+	@scripts/figures build/sweep.json
+
+build/testrun: $(shell find scripts/testrun test/oracle/sets internal/filelock -name '*.go')
 	@mkdir -p build
-	go run ./scripts/sets all build/sets
-	OVS_OFFLINE_SETS=$(CURDIR)/build/sets scripts/in-memory $(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json $(RERUN) --packages ./... -- -count=1 -p 2 -timeout 30m
-	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test.json
+	go build -o $@ ./scripts/testrun
 
 # The tests that start no daemon or other program, under a minute with a warm
 # build cache. Results of unchanged packages come from Go's test cache. The others
@@ -77,8 +85,8 @@ kubernetes:
 	cd test/e2e/k8s && go build -o ../../../build/pause ./pause
 
 test-k8s: build test-deps kubernetes
-	cd test/e2e/k8s && OVS_OFFLINE_SETS=$(wildcard $(CURDIR)/build/sets) $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json $(RERUN) --packages . -- -count=1 -parallel 4 -timeout 30m
-	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-k8s.json
+	cd test/e2e/k8s && OVS_OFFLINE_SETS=$$(cd ../../.. && go run ./scripts/sets cached build/sets) $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json -- -count=1 -parallel 4 -timeout 30m
+	@scripts/figures build/test-k8s.json
 
 # A real OVN-Kubernetes of two zones, with real kubelets, on OVS and OVN of Debian sid: the answers by
 # names, reach, drift and compare against real packets. ovnkube is built from its module, and so is an older
@@ -90,7 +98,7 @@ test-ovnkube: build test-deps kubernetes
 	cd test/e2e/k8s && go run ./ovnkube/build ../../../build/ovnkube
 	cd test/e2e/k8s && go run ./ovnkube/build ../../../build/ovnkube-older $(OLDER_OVNKUBE)
 	cd test/e2e/k8s && $(GOTESTSUM) --format testname --jsonfile ../../../build/test-ovnkube.json --packages ./ovnkube -- -count=1 -timeout 30m
-	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-ovnkube.json
+	@scripts/figures build/test-ovnkube.json
 
 # A real kube-ovn of two nodes, likewise. kube-ovn is built from its module (some four minutes of CPU
 # the first time).
@@ -98,7 +106,7 @@ test-kubeovn: build test-deps kubernetes
 	scripts/roots build/roots
 	cd test/e2e/k8s && go run ./kubeovn/build ../../../build/kubeovn
 	cd test/e2e/k8s && $(GOTESTSUM) --format testname --jsonfile ../../../build/test-kubeovn.json --packages ./kubeovn -- -count=1 -timeout 30m
-	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-kubeovn.json
+	@scripts/figures build/test-kubeovn.json
 
 # Nodes of the lab that other releases of Open vSwitch and OVN ran, replayed by their own
 # version and by others, and the sets of the lab on each release: their traces, their drift,
@@ -108,8 +116,8 @@ test-kubeovn: build test-deps kubernetes
 VERSIONED = ./test/oracle/fidelity ./answer/trace ./internal/ovn/rules ./answer/trace/follow ./answer/drift ./replica/scratch ./answer/compare ./answer/check
 test-versions: test-deps
 	scripts/roots build/roots
-	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json $(RERUN) --packages '$(VERSIONED)' -- -count=1 -parallel 2 -timeout 20m -run 'OfEachVersion|OldOVN|OfReleases|OfEachRelease|OtherReleases|Upgrade'
-	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-versions.json
+	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json --packages '$(VERSIONED)' -- -count=1 -parallel 2 -timeout 20m -run 'OfEachVersion|OldOVN|OfReleases|OfEachRelease|OtherReleases|Upgrade'
+	@scripts/figures build/test-versions.json
 
 # Sets of the lab on the kernel's datapath, in a kernel of Debian that QEMU boots without
 # KVM or privileges, and what trace says of their packets: half an hour on an idle machine. The

@@ -19,6 +19,7 @@ import (
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/test/oracle/running"
 	"ovs-offline/test/oracle/sets"
 )
 
@@ -29,14 +30,11 @@ func TestDatapathFlowsOfSetsAreCurrent(t *testing.T) {
 	for _, name := range []string{"openstack", "kubernetes-ic", "neutron-ovs"} {
 		t.Run(name, func(t *testing.T) {
 			s := sets.Recorded(t, "../../scripts/lab/lab", name)
-			paths, err := s.Workdirs(t.Context(), ovs.Dir(t), sets.Native)
-			if err != nil {
-				t.Fatal(err)
-			}
+			nodes := running.Of(t, s)
 			var sources []Source
 			recorded := 0
 			for _, node := range s.Nodes {
-				wd := fidelity.Started(t, paths[node]).Workdir
+				wd := nodes.Replicas[node].Workdir
 				sources = append(sources, Source{node, wd})
 				raw, err := os.ReadFile(wd.Recorded(workdir.RecordedDatapathFlows))
 				if err != nil {

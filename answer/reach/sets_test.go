@@ -15,14 +15,22 @@ import (
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/test/oracle/running"
 	"ovs-offline/test/oracle/sets"
 )
 
-// open starts the replicas of a recorded set and opens a session on them.
+// open opens a session on the running nodes of a recorded set.
 func open(t *testing.T, name string) (*trace.Session, *sets.Set) {
 	t.Helper()
-	folder, recorded, _ := start(t, name)
-	return openFolder(t, folder), recorded
+	recorded := needed(t, name)
+	return openFolder(t, running.Of(t, recorded).Folder), recorded
+}
+
+// needed returns a recorded set whose replicas can run here.
+func needed(t *testing.T, name string) *sets.Set {
+	t.Helper()
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
+	return sets.Recorded(t, "../../scripts/lab/lab", name)
 }
 
 func openFolder(t *testing.T, folder string) *trace.Session {
@@ -35,11 +43,10 @@ func openFolder(t *testing.T, folder string) *trace.Session {
 	return s
 }
 
-// start starts the replicas of a recorded set and returns its folder, and the replicas by node.
-func start(t *testing.T, name string) (folder string, recorded *sets.Set, replicas map[string]*fidelity.Replica) {
+// start starts replicas of a recorded set that are the test's own, and returns its folder, and the replicas by node.
+func start(t *testing.T, name string) (folder string, replicas map[string]*fidelity.Replica) {
 	t.Helper()
-	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
-	recorded = sets.Recorded(t, "../../scripts/lab/lab", name)
+	recorded := needed(t, name)
 	folder = ovs.Dir(t)
 	replicas = map[string]*fidelity.Replica{}
 	paths, err := recorded.Workdirs(t.Context(), folder, sets.Native)
@@ -50,7 +57,7 @@ func start(t *testing.T, name string) (folder string, recorded *sets.Set, replic
 		n := fidelity.Started(t, paths[node])
 		replicas[node] = n
 	}
-	return folder, recorded, replicas
+	return folder, replicas
 }
 
 // ask returns the cells of a matrix.
@@ -129,7 +136,7 @@ func (p policy) allows(a Answer, port Port) bool {
 // TestMatrixWithoutAReplica stops the replica of a node. Pairs of pods on other nodes keep the
 // verdicts of the policies, and of the others only what is decided before that node is known.
 func TestMatrixWithoutAReplica(t *testing.T) {
-	folder, _, replicas := start(t, "kubernetes-ic")
+	folder, replicas := start(t, "kubernetes-ic")
 	if err := replicas["worker3"].Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

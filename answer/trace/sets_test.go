@@ -15,6 +15,7 @@ import (
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/test/oracle/running"
 	"ovs-offline/test/oracle/sets"
 )
 
@@ -192,11 +193,10 @@ func startsForAnotherNode(t *testing.T, s *Session) {
 	}
 }
 
-// startReplicas starts the replicas of a recorded set and returns its folder. The tests that call it change neither.
+// startReplicas returns the folder of a recorded set whose replicas run. The tests that call it change neither.
 func startReplicas(t *testing.T, recorded *sets.Set) (folder string) {
 	t.Helper()
-	folder, _ = startIn(t, recorded, sets.Native, "")
-	return folder
+	return running.Of(t, recorded).Folder
 }
 
 // startIn starts the replicas of a recorded set with the programs of a root file system, "" for this host's, and returns

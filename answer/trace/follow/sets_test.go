@@ -17,6 +17,7 @@ import (
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/test/oracle/running"
 	"ovs-offline/test/oracle/sets"
 )
 
@@ -94,6 +95,13 @@ func replicas(t *testing.T, s *sets.Set, as sets.Datapath, root string) []*host.
 // changes either.
 func openAll(t *testing.T, s *sets.Set, as sets.Datapath, root string) (folder string, hosts []*host.Host) {
 	t.Helper()
+	if as == sets.Native && root == "" {
+		nodes := running.Of(t, s)
+		for _, node := range s.Nodes {
+			hosts = append(hosts, reopen(t, node, nodes.Replicas[node].Workdir))
+		}
+		return nodes.Folder, hosts
+	}
 	folder = ovs.Dir(t)
 	paths, err := s.Workdirs(t.Context(), folder, as)
 	if err != nil {

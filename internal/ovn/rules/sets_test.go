@@ -9,7 +9,7 @@ import (
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
-	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/test/oracle/running"
 	"ovs-offline/test/oracle/sets"
 )
 
@@ -58,14 +58,11 @@ type walked struct {
 
 func startSet(t *testing.T, s *sets.Set) walked {
 	t.Helper()
-	paths, err := s.Workdirs(t.Context(), ovs.Dir(t), sets.Native)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := running.Of(t, s)
 	w := walked{rules: map[string]*Rules{}, layouts: map[string]Layout{}}
 	var hosts []*host.Host
 	for _, node := range s.Nodes {
-		n := fidelity.Started(t, paths[node])
+		n := nodes.Replicas[node]
 		h, err := host.Open(t.Context(), node, n.Workdir)
 		if err != nil {
 			t.Fatal(err)

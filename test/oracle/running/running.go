@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"ovs-offline/internal/workdir"
@@ -25,13 +26,13 @@ type Nodes struct {
 	Replicas map[string]*fidelity.Replica // by node
 }
 
-// Set returns the running nodes of a set, which scripts/testrun ends with the run. Without it, they are the test's own,
-// and end with the test. lab is the path of the lab's program.
-func Set(tb testing.TB, lab, name string) *Nodes {
+// Of returns the running nodes of a set, which scripts/testrun ends with the run. Without it, they are the test's own,
+// and end with the test. So are those with network namespaces, in which a question leaves connections.
+func Of(tb testing.TB, s *sets.Set) *Nodes {
 	tb.Helper()
-	n := &Nodes{Set: sets.Recorded(tb, lab, name)}
+	n := &Nodes{Set: s}
 	run := os.Getenv(sets.RunVariable)
-	if run == "" {
+	if run == "" || !s.IsShared() || !slices.Contains(sets.Names(), s.Name) {
 		n.Folder = ovs.Dir(tb)
 		n.start(tb)
 		for _, r := range n.Replicas {
@@ -43,7 +44,7 @@ func Set(tb testing.TB, lab, name string) *Nodes {
 		}
 		return n
 	}
-	n.Folder = filepath.Join(run, "running", name)
+	n.Folder = filepath.Join(run, "running", s.Name)
 	err := sets.Once(n.Folder, func() error {
 		n.start(tb)
 		for _, r := range n.Replicas {
@@ -55,7 +56,7 @@ func Set(tb testing.TB, lab, name string) *Nodes {
 		err = n.adopt()
 	}
 	if err != nil {
-		tb.Fatalf("set %s: %v", name, err)
+		tb.Fatalf("set %s: %v", s.Name, err)
 	}
 	return n
 }

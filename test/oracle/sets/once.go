@@ -13,6 +13,9 @@ import (
 // and removes it when the run ends.
 const RunVariable = "OVS_OFFLINE_RUN"
 
+// IsShared reports whether the set is one that the tests of a run share, and not a test's own.
+func (s *Set) IsShared() bool { return filepath.Dir(s.Dir) == os.Getenv(RecordedVariable) }
+
 // Once makes a folder that the tests of a run share: the first to ask makes it, and all others wait until it is
 // complete. What an unfinished attempt left, say of a test that was killed, is removed before.
 func Once(folder string, make func() error) error {
