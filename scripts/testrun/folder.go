@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,7 +53,8 @@ func isOwn(path string) bool {
 	return err == nil && info.IsDir() && int(info.Sys().(*syscall.Stat_t).Uid) == os.Getuid()
 }
 
-// end ends the processes that name the folder, in their arguments or as their working directory, and removes it.
+// end ends the processes that name the folder, in their arguments, their environment or as their working directory, and
+// removes it.
 func (f *folder) end() error {
 	defer f.lock.Release()
 	for found := true; found; { // until none is left: one may have started another
@@ -69,17 +69,19 @@ func (f *folder) end() error {
 	return nil
 }
 
-// processes returns the process IDs of the processes that name the folder, but for this one.
+// processes returns the process IDs of the processes that name the folder, but for this one. Those of other users say nothing
+// of themselves but their arguments.
 func (f *folder) processes() (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
 	for _, dir := range all {
 		pid, err := strconv.Atoi(filepath.Base(dir))
-		arguments, readErr := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if errors.Join(err, readErr) != nil || pid == os.Getpid() {
+		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		at, _ := os.Readlink(filepath.Join(dir, "cwd")) // not of other users' processes
-		if strings.Contains(string(arguments), f.path+"/") || at == f.path || strings.HasPrefix(at, f.path+"/") {
+		arguments, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		environment, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		at, _ := os.Readlink(filepath.Join(dir, "cwd"))
+		if strings.Contains(string(arguments)+string(environment)+at+"/", f.path+"/") {
 			pids = append(pids, pid)
 		}
 	}

@@ -62,18 +62,27 @@ func Cached(ctx context.Context, top, dir string, out io.Writer) (string, error)
 		return "", err
 	}
 	folder := filepath.Join(dir, fmt.Sprintf("%.16x", sha256.Sum256([]byte(recipe))))
+	return folder, keep(folder, recipe, out, func(staged string) error {
+		for _, name := range names {
+			o := Options{Lab: filepath.Join(top, "scripts/lab/lab"), Name: name}
+			if err := recordAgain(ctx, o, filepath.Join(staged, name), out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// keep leaves a folder as it is that holds just what was written into it by the same recipe. Otherwise it has record fill a new
+// one, which takes the folder's place once it is complete.
+func keep(folder, recipe string, out io.Writer, record func(staged string) error) (err error) {
 	if _, err := os.Stat(folder); err == nil {
 		if err = intact(folder, recipe); err == nil {
 			fmt.Fprintln(out, "sets: those recorded in", folder)
-			return folder, nil
+			return nil
 		}
 		fmt.Fprintln(out, "sets: recorded anew:", err)
 	}
-	return folder, recordAll(ctx, top, folder, recipe, names, out)
-}
-
-// recordAll records sets into a new folder, which takes the place of an earlier one once it is complete.
-func recordAll(ctx context.Context, top, folder, recipe string, names []string, out io.Writer) (err error) {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return err
 	}
@@ -82,10 +91,8 @@ func recordAll(ctx context.Context, top, folder, recipe string, names []string, 
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(staged)) }()
-	for _, name := range names {
-		if err := recordAgain(ctx, Options{Lab: filepath.Join(top, "scripts/lab/lab"), Name: name}, filepath.Join(staged, name), out); err != nil {
-			return err
-		}
+	if err := record(staged); err != nil {
+		return err
 	}
 	if err := os.WriteFile(filepath.Join(staged, madeOfFile), []byte(recipe), 0o644); err != nil {
 		return err
