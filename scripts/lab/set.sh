@@ -302,9 +302,18 @@ await_node() {
     wait_for_sync
 }
 
+# has_old_flows: whether each flow of the integration bridge is four seconds old. One that is newer may have been on its way
+# when its database was read, and nothing can be said of it.
+has_old_flows() {
+    ovs-ofctl -O OpenFlow15 dump-flows br-int | awk -F 'duration=' 'NF > 1 && $2 + 0 < 4 { young = 1 } END { exit young }'
+}
+
 finish_node() {
     local interface
-    [[ $SET_CENTRAL == none ]] || await_node
+    [[ $SET_CENTRAL == none ]] || {
+        await_node
+        wait_for "flows that are no longer new" 60 has_old_flows
+    }
     while read -r _ interface _; do
         [[ -z $(ovs-vsctl --bare get Interface "$interface" options:stream 2>/dev/null) ]] ||
             wait_for "the wire of $interface" 20 is_wired "$interface"
