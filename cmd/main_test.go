@@ -43,7 +43,7 @@ func TestScriptsInARoot(t *testing.T) {
 // least. TestScripts runs all of the folder everywhere with local processes; the sweep runs all in each.
 func scriptsOf(label string) []string {
 	return map[string][]string{
-		engines.ProcessRoot:    {"session", "withimage"},
+		engines.ProcessRoot:    {"session", "withimage", "notools"},
 		engines.Docker:         {"session", "status", "withimage", "doctor"},
 		engines.Podman:         {"session", "sets", "whatif", "notools", "doctor"},
 		engines.PodmanRootless: {"session", "shell"},

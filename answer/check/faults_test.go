@@ -60,7 +60,7 @@ func TestPlantedFaultsOfEachRelease(t *testing.T) {
 	if roots == "" {
 		t.Skip("OVS_OFFLINE_ROOTS names no folder with root file systems of other releases: make test-versions makes them")
 	}
-	for _, release := range []string{"trixie", "sid"} {
+	for _, release := range sweep.Last([]string{"trixie", "sid"}) {
 		t.Run(release, func(t *testing.T) { plantFaults(t, filepath.Join(roots, release)) })
 	}
 }

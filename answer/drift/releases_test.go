@@ -7,6 +7,7 @@ import (
 
 	"ovs-offline/replica/image"
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
@@ -23,13 +24,13 @@ func TestNodesOfReleasesHaveNoDrift(t *testing.T) {
 		t.Skip("OVS_OFFLINE_ROOTS names no folder with root file systems of other releases: make test-versions makes them")
 	}
 	t.Setenv("XDG_DATA_HOME", ovs.Dir(t))
-	for _, name := range []string{"", "trixie", "sid"} {
+	for _, name := range sweep.Last([]string{"", "trixie", "sid"}) {
 		root := ""
 		if name != "" {
 			root = filepath.Join(roots, name)
 			addImage(t, root)
 		}
-		for _, topology := range []string{"openstack", "kubernetes"} {
+		for _, topology := range sweep.Last([]string{"openstack", "kubernetes"}) {
 			t.Run(name+topology, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), topology)
 				if _, err := fidelity.LabIn(t.Context(), root, "../../scripts/lab/lab", topology, dir); err != nil {

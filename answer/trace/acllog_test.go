@@ -13,6 +13,7 @@ import (
 	"ovs-offline/replica/set"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
@@ -31,7 +32,7 @@ func TestFlowsExplainWhatACLsLoggedOfEachRelease(t *testing.T) {
 	if roots == "" {
 		t.Skipf("%s names no folder with root file systems of other releases: make test-versions makes them", rootsVariable)
 	}
-	for _, release := range []string{"trixie", "sid"} {
+	for _, release := range sweep.Last([]string{"trixie", "sid"}) {
 		t.Run(release, func(t *testing.T) {
 			root := filepath.Join(roots, release)
 			if _, err := os.Stat(root); err != nil {

@@ -10,6 +10,7 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
@@ -25,7 +26,7 @@ func TestOtherReleasesComputeFlows(t *testing.T) {
 		t.Skip("OVS_OFFLINE_ROOTS names no folder with root file systems of other releases: make test-versions makes them")
 	}
 	wd := collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute"))
-	for _, release := range []string{"trixie", "sid"} {
+	for _, release := range sweep.Last([]string{"trixie", "sid"}) {
 		for _, northd := range []bool{false, true} {
 			root := filepath.Join(roots, release)
 			_, controller := process.FindIn(root, "ovn-controller")

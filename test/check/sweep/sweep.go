@@ -47,6 +47,14 @@ func Spread[T any](rows []T, most int) []T {
 	return some
 }
 
+// Last returns all rows in a sweep, and otherwise the last: of releases in their order, the newest.
+func Last[T any](rows []T) []T {
+	if Whole() {
+		return rows
+	}
+	return rows[len(rows)-1:]
+}
+
 // Count returns the size of something in a sweep, and otherwise the smaller one.
 func Count(whole, small int) int {
 	if Whole() {

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"ovs-offline/test/check/sweep"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // needsUser reports whether tests on the runtime run as another user: root's own
@@ -64,6 +67,9 @@ func (r Runtime) runAsUser(t *testing.T) (string, error) {
 	c := exec.CommandContext(t.Context(), program, "-test.run="+exactly(t.Name()), "-test.v", "-test.timeout=10m")
 	c.Dir = to
 	c.Env = append(r.Env(), "PATH="+os.Getenv("PATH"), "HOME="+home, "TMPDIR="+home, inherited+"="+r.Label+"="+r.Socket)
+	for _, name := range []string{sweep.Variable, ovs.PatienceVariable} {
+		c.Env = append(c.Env, name+"="+os.Getenv(name))
+	}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	out, err := c.CombinedOutput()
 	t.Logf("as user %d:\n%s", user.Uid, out)
