@@ -18,12 +18,12 @@ const pause = 5 * time.Millisecond
 // attempts is how often Resend sends a packet.
 const attempts = 4
 
-// Patience returns how long a test waits for something before it fails: two minutes, or what PatienceVariable says.
+// Patience returns how long a test waits for something before it fails: three minutes, or what PatienceVariable says.
 func Patience() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv(PatienceVariable)); err == nil && d > 0 {
 		return d
 	}
-	return 2 * time.Minute
+	return 3 * time.Minute
 }
 
 // Until returns once a condition holds. The error says what was awaited in vain, for Patience or until the context ended.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/oracle/fidelity"
 )
 
@@ -40,7 +41,11 @@ func supplies(e Era, n *Node) func(Bridge) supply {
 func TestEveryEraReplays(t *testing.T) {
 	for _, topology := range []string{"openstack", "kubernetes", "ml2-ovs"} {
 		n := recorded(t, topology)
-		for _, e := range Eras() {
+		// The databases of OVN are in four places; all else that eras differ in is in the first topology, too.
+		eras := sweep.Rows(Eras(), func(e Era) bool {
+			return topology == "ml2-ovs" || slices.Contains([]string{"3.8", "4.3", "4.4-4.7.1", newest().Name}, e.Name)
+		})
+		for _, e := range eras {
 			t.Run(topology+" "+e.Name, func(t *testing.T) {
 				t.Parallel()
 				path := reportFolder(t, n, n.Report(e))

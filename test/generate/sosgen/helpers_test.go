@@ -2,14 +2,13 @@ package sosgen
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"ovs-offline/cmd"
 	"ovs-offline/internal/workdir"
@@ -17,6 +16,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/test/oracle/sets"
 )
 
 func TestMain(m *testing.M) {
@@ -38,8 +38,7 @@ var recordings struct {
 	nodes map[string]*Node
 }
 
-// recorded returns the recording of a topology of the lab, which comes up once.
-// LAB_RECORDINGS names a folder of recordings to use instead.
+// recorded returns the recording of a topology of the lab, which comes up once in a run of all tests.
 func recorded(t *testing.T, topology string) *Node {
 	t.Helper()
 	needLab(t)
@@ -48,14 +47,13 @@ func recorded(t *testing.T, topology string) *Node {
 	if n := recordings.nodes[topology]; n != nil {
 		return n
 	}
-	dir := filepath.Join(os.Getenv("LAB_RECORDINGS"), topology)
-	if os.Getenv("LAB_RECORDINGS") == "" {
-		dir = filepath.Join(recordings.dir, topology)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
-		if _, err := fidelity.Lab(ctx, lab, topology, dir); err != nil {
-			t.Fatal(err)
-		}
+	dir := filepath.Join(cmp.Or(os.Getenv(sets.RunVariable), recordings.dir), "topologies", topology)
+	err := sets.Once(dir, func() error {
+		_, err := fidelity.Lab(ovs.Context(t), lab, topology, dir)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	n, err := Load(dir)
 	if err != nil {

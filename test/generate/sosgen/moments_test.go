@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"ovs-offline/internal/workdir"
 	replicas "ovs-offline/replica"
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -74,6 +76,9 @@ func TestOtherDatabasesAreNamed(t *testing.T) {
 	own := []byte(files.Read(t, filepath.Join(tops[0], sbFile)))
 	for _, db := range otherDatabases(t, own) {
 		for shape, collect := range map[string]func(t *testing.T, wd, top string, content []byte) int{"sos": asReport, "must-gather": asMustGather, "files": asFiles} {
+			if shape != "sos" && !sweep.Whole() && !slices.Contains([]string{"own", "cut in half", "absent", "an error message"}, db.what) {
+				continue // what is wrong with a database does not depend on what it came in
+			}
 			t.Run(db.what+", "+shape, func(t *testing.T) {
 				wd := shortDir(t)
 				code := collect(t, wd, tops[0], db.content)
