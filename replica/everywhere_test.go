@@ -16,6 +16,7 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/check/lines"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
@@ -61,10 +62,23 @@ func (s started) trace(t *testing.T, bridge, flow string) string {
 	return string(out)
 }
 
+// likeAnother leaves a runtime to the sweep that does a question by the same code as another: podman of root as that of
+// an ordinary user, and processes in the root of an image as those of this machine.
+func likeAnother(t *testing.T, r engines.Runtime) {
+	t.Helper()
+	switch r.Label {
+	case engines.Podman:
+		sweep.Only(t, "the same test on podman-rootless")
+	case engines.ProcessRoot:
+		sweep.Only(t, "the same test on process")
+	}
+}
+
 // TestReplicasAreIndependent runs replicas of different nodes side by side, and checks that
 // stopping one does not affect the other.
 func TestReplicasAreIndependent(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
+		likeAnother(t, r)
 		needTools(t)
 		const vm = "in_port=3,icmp,dl_src=fa:16:3e:10:00:05,dl_dst=fa:16:3e:10:00:06,nw_src=192.168.10.5,nw_dst=192.168.10.6,icmp_type=8,nw_ttl=64"
 		// The folders have the same name, so that only their paths differ.
@@ -189,7 +203,8 @@ func checkOwner(t *testing.T, wd *workdir.Dir) {
 }
 
 // TestStopEverywhere stops replicas some of whose daemons have already ended, and
-// checks that the workdir is as it was before the start.
+// checks that the workdir is as it was before the start. Outside of a sweep, only local
+// processes have each case, and all others the one where ovs-vswitchd has ended: to the others, a daemon is a daemon.
 func TestStopEverywhere(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
 		needTools(t)
@@ -197,16 +212,14 @@ func TestStopEverywhere(t *testing.T) {
 		wd := collected.Locked(t, compute(t))
 		before := tree(t, wd.Path())
 		rt := r.For(t, wd)
-		for _, gone := range []func(runtime.Daemon) bool{
-			func(runtime.Daemon) bool { return false },
-			func(d runtime.Daemon) bool { return d.Program == "ovsdb-server" },
-			func(d runtime.Daemon) bool { return d.Program == "ovs-vswitchd" },
-		} {
+		for _, gone := range sweep.Rows([]string{"", "ovsdb-server", "ovs-vswitchd"}, func(gone string) bool {
+			return r.Label == engines.Process || gone == "ovs-vswitchd"
+		}) {
 			if _, err := Start(ctx, wd, rt, Options{}); err != nil {
 				t.Fatal(err)
 			}
 			for _, d := range daemons(wd) {
-				if pid := running(t, rt, d).PID; gone(d) {
+				if pid := running(t, rt, d).PID; d.Program == gone {
 					if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 						t.Fatal(err)
 					}

@@ -7,19 +7,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // TestEndlessTraceIsBounded runs a trace that does not end in Open vSwitch 3.1.0: its
 // ovs-vswitchd ends at the limit, which status explains, and start starts it again.
 func TestEndlessTraceIsBounded(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
+		likeAnother(t, r)
 		needTools(t)
 		ctx := context.Background()
 		wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
@@ -45,11 +46,12 @@ func TestEndlessTraceIsBounded(t *testing.T) {
 		if _, err := trace(ctx, wd, rt); err == nil {
 			t.Skip("this Open vSwitch ends the trace")
 		}
-		status := readStatus(t, wd, rt)
-		for deadline := time.Now().Add(20 * time.Second); status.Running && time.Now().Before(deadline); {
-			status = readStatus(t, wd, rt) // a process that ends answers no more, and runs a little longer
-		}
-		if status.Running || !strings.Contains(status.Problem, "its memory was limited to ") {
+		var status DaemonStatus
+		ovs.Await(t, "the end of ovs-vswitchd, which answers no more and runs a little longer", func() bool {
+			status = readStatus(t, wd, rt)
+			return !status.Running
+		})
+		if !strings.Contains(status.Problem, "its memory was limited to ") {
 			t.Errorf("after the trace: %+v", status)
 		}
 		start(t, wd, rt)

@@ -11,9 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ovs-offline/test/daemons/ovs"
 )
 
 // waitOnly is the environment variable that makes the test program be the first process of
@@ -57,16 +58,10 @@ func TestFirstProcessOfAPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	orphan := strings.TrimSpace(line)
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		if _, err := os.Stat("/proc/" + orphan); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		if time.Now().After(deadline) {
-			status, _ := os.ReadFile("/proc/" + orphan + "/stat")
-			t.Fatalf("process %s is left: %s", orphan, status)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	ovs.Await(t, "the end of process "+orphan, func() bool {
+		_, err := os.Stat("/proc/" + orphan)
+		return errors.Is(err, os.ErrNotExist)
+	})
 	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

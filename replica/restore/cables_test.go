@@ -1,13 +1,15 @@
 package restore_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"sort"
 	"strings"
 	"testing"
-	"time"
+
+	"ovs-offline/test/daemons/ovs"
 )
 
 // link connects a port with one of another node.
@@ -28,11 +30,8 @@ func (n *liveNode) wait(pattern string, args ...string) {
 func (n *liveNode) waitTool(pattern string, argv ...string) {
 	n.t.Helper()
 	wanted := regexp.MustCompile(pattern)
-	for deadline := time.Now().Add(40 * time.Second); !wanted.MatchString(n.run(argv...)); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			n.t.Fatalf("the output of %q never matched %s:\n%s", argv, pattern, n.run(argv...))
-		}
-	}
+	ovs.Await(n.t, fmt.Sprintf("output of %q that matches %s", argv, pattern), func() bool { return wanted.MatchString(n.run(argv...)) },
+		func() string { return n.run(argv...) })
 }
 
 // shown returns the output of an ovs-appctl command with its sections sorted, and

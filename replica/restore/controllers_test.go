@@ -11,6 +11,7 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // hidden returns a bridge's hidden flows, one per line.
@@ -30,13 +31,8 @@ func (n *liveNode) hidden(bridge string) string {
 // waitFor waits until a bridge has a hidden flow of a priority.
 func (n *liveNode) waitFor(bridge, priority string) {
 	n.t.Helper()
-	for range 200 {
-		if strings.Contains("\n"+n.hidden(bridge), "\n"+priority) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	n.t.Fatalf("bridge %s does not get a flow of priority %s: %s", bridge, priority, n.hidden(bridge))
+	ovs.Await(n.t, "a flow of priority "+priority+" on bridge "+bridge, func() bool { return strings.Contains("\n"+n.hidden(bridge), "\n"+priority) },
+		func() string { return n.hidden(bridge) })
 }
 
 const failOpen = "15790320"

@@ -6,10 +6,10 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // sum returns the Internet checksum (RFC 1071), computed in 16-bit words.
@@ -93,11 +93,7 @@ func (n *liveNode) hear(bridge, port, packet string) {
 	}
 	before := seen()
 	n.appctl("netdev-dummy/receive", port, packet)
-	for deadline := time.Now().Add(40 * time.Second); seen() == before; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			n.t.Fatalf("%s never saw what %s received", bridge, port)
-		}
-	}
+	ovs.Await(n.t, bridge+" to see what "+port+" received", func() bool { return seen() != before })
 }
 
 // snoopingNode starts a node that has a bridge with every kind of port, and behind a

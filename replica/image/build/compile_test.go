@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/image/build"
@@ -315,11 +314,7 @@ func TestInterruptedCompilationLeavesNothing(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || pid == 0 {
 		t.Fatalf("pid %d: %v", pid, err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil && !isZombie(pid); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("process %d of the compilation still runs", pid)
-		}
-	}
+	ovs.Await(t, "the end of the compilation's process", func() bool { return syscall.Kill(pid, 0) != nil || isZombie(pid) })
 	checkEmpty(t, temporary)
 	if images, err := s.List(); err != nil || len(images) > 0 {
 		t.Errorf("%v, %v", images, err)

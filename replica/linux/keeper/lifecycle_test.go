@@ -14,12 +14,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // asStarter is the variable that makes this program start a keeper of a workdir and wait to be killed.
@@ -115,11 +115,7 @@ func keepers(t *testing.T, wd *workdir.Dir) (pids []int) {
 // gone waits until no keeper of a workdir is left.
 func gone(t *testing.T, wd *workdir.Dir) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); len(keepers(t, wd)) > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("processes %v are left", keepers(t, wd))
-		}
-	}
+	ovs.Await(t, "the end of the keepers", func() bool { return len(keepers(t, wd)) == 0 })
 }
 
 func TestKilledStartLeavesNothing(t *testing.T) {
@@ -176,18 +172,13 @@ func TestKilledKeeperLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone(t, wd)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // it closes its socket last
+	ovs.Await(t, "the end of the killed keeper's socket, which it closes last", func() bool {
 		client, err := linux.Dial(wd)
-		if errors.Is(err, linux.ErrNone) {
-			break
-		}
 		if err == nil {
 			_ = client.Close()
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("a killed keeper: %v", err)
-		}
-	}
+		return errors.Is(err, linux.ErrNone)
+	})
 	if _, err := client.Namespaces(t.Context()); err == nil {
 		t.Error("a killed keeper answers")
 	}

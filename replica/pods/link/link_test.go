@@ -414,23 +414,16 @@ func TestChannelsAreBounded(t *testing.T) {
 		t.Errorf("error %v of one channel too many", err)
 	}
 	open[0].Close()
-	for end := time.Now().Add(10 * time.Second); run() != nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("a channel that has ended still counts")
-		}
-	}
+	ovs.Await(t, "a channel that has ended to count no more", func() bool { return run() == nil })
 }
 
 // isGone waits until a process has ended.
 func isGone(t *testing.T, pid string) bool {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	return nil == ovs.Until(t.Context(), "the end of process "+pid, func() bool {
 		raw, err := os.ReadFile("/proc/" + pid + "/stat")
-		if err != nil || strings.Contains(string(raw), ") Z ") {
-			return true
-		}
-	}
-	return false
+		return err != nil || strings.Contains(string(raw), ") Z ")
+	})
 }
 
 // first keeps the first line that is written to it.
@@ -603,9 +596,7 @@ func TestLostPodIsConnectedAnew(t *testing.T) {
 		t.Fatalf("%q, connected %v, %d", got, wd.Connected(), wd.Connections())
 	}
 	m.kill()
-	for end := time.Now().Add(10 * time.Second); wd.Connected() && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
+	ovs.Await(t, "the loss of the pod", func() bool { return !wd.Connected() })
 	if got := get(); got != "" || wd.Connected() {
 		t.Fatalf("a lost pod answers %q", got)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // user is a user before a real terminal, in which a command runs in a pod.
@@ -114,13 +115,12 @@ func (u *user) screen() string {
 func (u *user) sees(expression string) []string {
 	u.t.Helper()
 	wanted := regexp.MustCompile(expression)
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if found := wanted.FindStringSubmatch(u.screen()); found != nil {
-			return found
-		}
-	}
-	u.t.Fatalf("the screen does not show %s:\n%s", expression, u.screen())
-	return nil
+	var found []string
+	ovs.Await(u.t, "a screen that shows "+expression, func() bool {
+		found = wanted.FindStringSubmatch(u.screen())
+		return found != nil
+	}, u.screen)
+	return found
 }
 
 // waits returns the outcome, and checks that the terminal is what it was before.

@@ -235,14 +235,10 @@ func TestStartAfterKill(t *testing.T) {
 	n.tool(t, "ovs-ofctl", "dump-flows", "br0")
 }
 
-// waitFor waits until a condition holds, for a limited time.
+// waitFor waits until a condition holds.
 func waitFor(t *testing.T, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it did not come to be so")
-		}
-	}
+	ovs.Await(t, "the condition of this line", so)
 }
 
 func TestStopEndsADaemonThatDoesNotListen(t *testing.T) {
@@ -393,13 +389,8 @@ func TestDaemonKeepsNoInheritedFile(t *testing.T) {
 	}
 	read := make(chan error, 1)
 	go func() { _, err := reader.Read(make([]byte, 1)); read <- err }()
-	select {
-	case err := <-read:
-		if err == nil {
-			t.Error("something was written into the pipe")
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("the daemon holds an inherited pipe open")
+	if err := ovs.Receive(t, "the end of a pipe that the daemon must not hold open", read); err == nil {
+		t.Error("something was written into the pipe")
 	}
 }
 

@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,12 +16,16 @@ import (
 	"ovs-offline/replica/restore"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/check/lines"
+	"ovs-offline/test/check/sweep"
 )
 
 // stepCase shows the effect of a step: without the step, the replica scores lower.
 type stepCase struct {
 	step     string
 	topology string // a topology of the lab, or a capture
+	// together is the number of a group of steps of the topology that are left out of one start: none of them lowers the
+	// score of another, which a sweep checks. 0 is for a step that is left out alone.
+	together int
 	score    func(t *testing.T, n *Replica, r Recording) int
 }
 
@@ -28,32 +33,32 @@ type stepCase struct {
 func stepCases() []stepCase {
 	const compute, worker = "ovn-openstack-compute", "ovn-kubernetes-worker"
 	return []stepCase{
-		{"dead ports", "ml2-ovs", results},
-		{"port numbers", compute, is(requestedNumberIsIgnored)},
-		{"port types", "dpdk", results},
-		{"datapath types", "dpdk", results},
-		{"fail mode", "monitoring", results},
-		{"identity", compute, is(sameIdentity)},
-		{"monitors", "monitoring", results},
-		{"host settings", compute, is(oneHandlerThread)},
-		{"flood order", "ml2-ovs", results},
-		{"datapath features", compute, results},
-		{"datapath ports", worker, is(samePortNumbers)},
-		{"TLV maps", worker, is(sameTLVMap)},
-		{"meters", worker, is(sameDump(workdir.Meters))},
-		{"groups", worker, results},
-		{"flows", worker, results},
-		{"learned MACs", worker, results},
-		{"port states", "switching", results},
-		{"fragments", "switching", is(sameFragments)},
-		{"spanning trees", "switching", is(sameTreeStates)},
-		{"native tunnels", "dpdk", results},
-		{"BFD", compute, is(sameForwarding)},
-		{"CFM", "monitoring", results},
-		{"bonds", "dpdk", results},
-		{"liveness", "monitoring", results},
-		{"multicast groups", "switching", is(sameMulticast)},
-		{"clock", compute, is(clockIsStopped)},
+		{"dead ports", "ml2-ovs", 0, results},
+		{"port numbers", compute, 1, is(requestedNumberIsIgnored)},
+		{"port types", "dpdk", 0, results},
+		{"datapath types", "dpdk", 0, results},
+		{"fail mode", "monitoring", 1, resultsOn("br-open", "br-open2")},
+		{"identity", compute, 1, is(sameIdentity)},
+		{"monitors", "monitoring", 2, resultsOn("br-sflow")},
+		{"host settings", compute, 1, is(oneHandlerThread)},
+		{"flood order", "ml2-ovs", 0, results},
+		{"datapath features", compute, 0, results},
+		{"datapath ports", worker, 1, is(samePortNumbers)},
+		{"TLV maps", worker, 0, is(sameTLVMap)},
+		{"meters", worker, 1, is(sameDump(workdir.Meters))},
+		{"groups", worker, 0, results},
+		{"flows", worker, 0, results},
+		{"learned MACs", worker, 1, resultsOn("breth0")},
+		{"port states", "switching", 1, resultsOn("br-set")},
+		{"fragments", "switching", 1, is(sameFragments)},
+		{"spanning trees", "switching", 1, is(sameTreeStates)},
+		{"native tunnels", "dpdk", 0, results},
+		{"BFD", compute, 1, is(sameForwarding)},
+		{"CFM", "monitoring", 2, resultsOn("br-sample")},
+		{"bonds", "dpdk", 0, results},
+		{"liveness", "monitoring", 1, resultsOn("br-sample")},
+		{"multicast groups", "switching", 1, is(sameMulticast)},
+		{"clock", compute, 1, is(clockIsStopped)},
 	}
 }
 
@@ -65,7 +70,8 @@ func withoutCase() map[string]string {
 	}
 }
 
-// TestEachStepIsNeeded starts replicas without one step at a time.
+// TestEachStepIsNeeded starts replicas without steps: outside of a sweep without all steps of a group at once, and in a
+// sweep without each step, and without all others of its group.
 func TestEachStepIsNeeded(t *testing.T) {
 	var missing []string
 	for _, s := range append(restore.Edits(), restore.Steps()...) {
@@ -82,17 +88,56 @@ func TestEachStepIsNeeded(t *testing.T) {
 	}
 	for topology, cases := range byTopology {
 		t.Run(topology, func(t *testing.T) {
-			r := recording(t, topology)
-			n := run(t, r, replica.Options{})
-			checkIsolated(t, n)
-			if topology == "ovn-openstack-compute" {
-				changeDatabase(t, n)
-			}
-			for _, c := range cases {
-				t.Run(strings.ReplaceAll(c.step, " ", "_"), func(t *testing.T) { tryWithout(t, n, r, c) })
-			}
+			t.Parallel() // recording a node is mostly waiting
+			tryTopology(t, topology, cases)
 		})
 	}
+}
+
+// tryTopology starts a replica of a topology with all steps, and then without those of the cases.
+func tryTopology(t *testing.T, topology string, cases []stepCase) {
+	r := recording(t, topology)
+	n := run(t, r, replica.Options{})
+	checkIsolated(t, n)
+	if topology == "ovn-openstack-compute" {
+		changeDatabase(t, n)
+		if err := n.Restart(t.Context(), replica.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := map[string]int{}
+	for _, c := range cases {
+		if with[c.step] = c.score(t, n, r); with[c.step] == 0 {
+			t.Errorf("%s: with all steps the replica scores 0", c.step)
+		}
+	}
+	for _, group := range grouped(cases) {
+		t.Run(strings.ReplaceAll(strings.Join(stepsOf(group), ","), " ", "_"), func(t *testing.T) { tryWithout(t, n, r, group, with) })
+		if sweep.Whole() && len(group) > 1 {
+			t.Run("each of "+strings.Join(stepsOf(group), ","), func(t *testing.T) { tryApart(t, n, r, group, with) })
+		}
+	}
+}
+
+// grouped returns the cases that are left out together.
+func grouped(cases []stepCase) (groups [][]stepCase) {
+	at := map[int]int{}
+	for _, c := range cases {
+		if i, known := at[c.together]; known && c.together != 0 {
+			groups[i] = append(groups[i], c)
+			continue
+		}
+		at[c.together] = len(groups)
+		groups = append(groups, []stepCase{c})
+	}
+	return groups
+}
+
+func stepsOf(cases []stepCase) (steps []string) {
+	for _, c := range cases {
+		steps = append(steps, c.step)
+	}
+	return steps
 }
 
 // checkIsolated checks the network namespace of ovs-vswitchd. Whatever controllers,
@@ -130,37 +175,47 @@ func recording(t *testing.T, name string) Recording {
 	return r
 }
 
-func tryWithout(t *testing.T, n *Replica, r Recording, c stepCase) {
-	ctx := context.Background()
-	if err := n.Restart(ctx, replica.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	with := c.score(t, n, r)
-	if with == 0 {
-		t.Error("with all steps the replica scores 0")
-	}
+// tryWithout starts the replica without the steps of a group. The score of each is then lower than with all steps.
+func tryWithout(t *testing.T, n *Replica, r Recording, group []stepCase, with map[string]int) {
 	// Without its step, an order in which a switch floods can be the recorded one by chance.
 	const starts = 5
-	without := with
-	for try := 0; try < starts && without >= with; try++ {
-		var started bool
-		if without, started = scoreWithout(t, n, r, c); !started {
+	left := group
+	for try := 0; try < starts && len(left) > 0; try++ {
+		if !startWithout(t, n, stepsOf(group)) {
+			if len(group) > 1 {
+				t.Errorf("what each of these steps does cannot be told apart: %q", stepsOf(group))
+			}
 			return
 		}
+		left = slices.DeleteFunc(slices.Clone(left), func(c stepCase) bool { return c.score(t, n, r) < with[c.step] })
 	}
-	if without >= with {
-		t.Errorf("the replica scores %d with the step and %d without, in each of %d starts", with, without, starts)
+	for _, c := range left {
+		t.Errorf("%s: the replica scores no less without the step than with it, %d, in each of %d starts", c.step, with[c.step], starts)
 	}
 }
 
-// scoreWithout returns the score of a replica that is started again without the step, and
-// whether it starts.
-func scoreWithout(t *testing.T, n *Replica, r Recording, c stepCase) (int, bool) {
-	if err := n.Restart(context.Background(), replica.Options{Without: []string{c.step}}); err != nil {
-		t.Log("the replica does not start without the step: ", err)
-		return 0, false
+// tryApart starts the replica without each step of a group, and without all others of it, which leaves the step's score as
+// it is.
+func tryApart(t *testing.T, n *Replica, r Recording, group []stepCase, with map[string]int) {
+	for i, c := range group {
+		tryWithout(t, n, r, group[i:i+1], with)
+		others := slices.Delete(stepsOf(group), i, i+1)
+		if !startWithout(t, n, others) {
+			t.Errorf("the replica does not start without %q", others)
+		} else if score := c.score(t, n, r); score != with[c.step] {
+			t.Errorf("%s: without %q the replica scores %d, and with all steps %d", c.step, others, score, with[c.step])
+		}
 	}
-	return c.score(t, n, r), true
+}
+
+// startWithout starts the replica again without steps, and reports whether it starts.
+func startWithout(t *testing.T, n *Replica, steps []string) bool {
+	t.Helper()
+	err := n.Restart(t.Context(), replica.Options{Without: steps})
+	if err != nil {
+		t.Logf("the replica does not start without %q: %v", steps, err)
+	}
+	return err == nil
 }
 
 // is returns a score of 1 where a check holds, and else 0.
@@ -175,11 +230,41 @@ func is(check func(*testing.T, *Replica, Recording) bool) func(*testing.T, *Repl
 
 // results counts the packets whose result lines are equal.
 func results(t *testing.T, n *Replica, r Recording) int {
-	f, err := n.Compare(context.Background(), r.Packets, r.Live)
+	t.Helper()
+	f, err := n.Compare(t.Context(), r.Packets, r.Live)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f.Results + f.Balanced
+}
+
+// resultsOn works like results, for the packets of some bridges.
+func resultsOn(bridges ...string) func(*testing.T, *Replica, Recording) int {
+	return func(t *testing.T, n *Replica, r Recording) int { return results(t, n, onBridges(t, r, bridges)) }
+}
+
+// onBridges returns the part of a recording that is about packets of some bridges.
+func onBridges(t *testing.T, r Recording, bridges []string) Recording {
+	t.Helper()
+	packets, err := readPackets(r.Packets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lives, err := filepath.Glob(filepath.Join(r.Live, "[0-9]*"))
+	if err != nil || len(lives) != len(packets) {
+		t.Fatalf("%d packets, %d traces (%v)", len(packets), len(lives), err)
+	}
+	part := Recording{Packets: filepath.Join(t.TempDir(), "packets"), Live: t.TempDir()}
+	var text strings.Builder
+	for i, p := range packets {
+		if !slices.Contains(bridges, p.Bridge) {
+			continue
+		}
+		fmt.Fprintf(&text, "%s|%s|%s\n", p.Bridge, strings.Join(p.Options, " "), p.Flow)
+		files.Write(t, filepath.Join(part.Live, filepath.Base(lives[i])), files.Read(t, lives[i]))
+	}
+	files.Write(t, part.Packets, text.String())
+	return part
 }
 
 func tool(t *testing.T, n *Replica, argv ...string) string {
@@ -305,7 +390,7 @@ func sameMulticast(t *testing.T, n *Replica, _ Recording) bool {
 	return same && seen
 }
 
-// clockIsStopped checks that the age of flows does not change for 200 ms.
+// clockIsStopped checks that the age of flows does not change for 200 ms, which are the time under test.
 func clockIsStopped(t *testing.T, n *Replica, _ Recording) bool {
 	age := regexp.MustCompile(`duration=[0-9.]+s`)
 	read := func() []string { return age.FindAllString(tool(t, n, "ovs-ofctl", "dump-flows", "br-int"), -1) }
