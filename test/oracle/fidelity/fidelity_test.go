@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"cmp"
 	"bytes"
 	"context"
 	"os"
@@ -21,7 +22,7 @@ import (
 
 const lab = "../../../scripts/lab/lab"
 
-// recordings is the folder of the nodes that the tests of this run record, by topology.
+// recordings is the folder of the nodes that these tests record, where no run of all tests has one.
 var recordings string
 
 func TestMain(m *testing.M) {
@@ -115,7 +116,7 @@ func recordLab(t *testing.T, topology string) Recording {
 	if !process.New(process.Options{}).HasLoopback(t.Context()) {
 		t.Skip("the collectors of a live node can only be restored where daemons have a network namespace of their own")
 	}
-	dir := filepath.Join(recordings, topology)
+	dir := filepath.Join(cmp.Or(os.Getenv(sets.RunVariable), recordings), "topologies", topology)
 	err := sets.Once(dir, func() error {
 		_, err := Lab(ovs.Context(t), lab, topology, dir)
 		return err
