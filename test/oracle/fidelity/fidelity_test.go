@@ -1,8 +1,8 @@
 package fidelity
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
