@@ -257,6 +257,7 @@ start_central() {
     link_node_to_central "$TOPO_UNDERLAY" "$TOPO_UNDERLAY_CIDR" "$TOPO_CENTRAL_CIDR"
     ovs-appctl -t "$CENTRAL/ovnsb_db.ctl" ovsdb-server/add-remote \
         "ptcp:6642:${TOPO_CENTRAL_CIDR%/*}"
+    start_northd
 }
 
 start_databases() {

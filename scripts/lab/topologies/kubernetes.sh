@@ -90,7 +90,6 @@ topo_logical() {
     nb_services
     nb_policies
     nb_egress
-    publish_northbound
     ovn-nbctl --timeout=20 --wait=sb sync
     for pod in "${PODS[@]}"; do
         read -r name number _ <<<"$pod"

@@ -86,7 +86,6 @@ topo_logical() {
     nb_security
     nb_load_balancers
     nb_services
-    publish_northbound
     ovn-nbctl --timeout=20 --wait=sb sync
     bind_remote $VM3 $CH1
     bind_remote $VM5 $CH3
