@@ -5,7 +5,7 @@
 //	testrun [-sets DIR] COMMAND [ARG...]
 //
 // As root it has a process namespace and a mount namespace of its own, and a /tmp in memory where ten gigabytes are
-// free and the repository is elsewhere: tests write small files by the hundred thousand. Where there is no such
+// free and the repository is elsewhere: tests write small files by the hundred thousand. Without the process
 // namespace, the next run ends what this one left.
 package main
 
