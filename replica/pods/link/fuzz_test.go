@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // sending is a host whose program is an SSH server, and sends what a test wants.
@@ -96,8 +96,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		links := New(func(context.Context, *workdir.Dir, Attempt) (Host, error) { return printing{string(sent)}, nil })
 		defer links.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
+		ctx := ovs.Context(t)
 		if exit, err := links.Run(ctx, &workdir.Dir{}, []string{"status"}, runtime.Command{}); err == nil || exit != 0 {
 			t.Errorf("exit %d, %v: an answer that was not sent", exit, err)
 		}
@@ -155,10 +154,6 @@ func FuzzFarEnd(f *testing.F) {
 			c.Close()
 		}
 		client.Close()
-		select {
-		case <-served:
-		case <-time.After(20 * time.Second):
-			t.Error("the far end does not end")
-		}
+		ovs.Receive(t, "the far end to end", served)
 	})
 }

@@ -126,17 +126,20 @@ func (u *user) sees(expression string) []string {
 // waits returns the outcome, and checks that the terminal is what it was before.
 func (u *user) waits() outcomeOfRun {
 	u.t.Helper()
-	select {
-	case got := <-u.outcome:
-		now, err := term.GetState(int(u.inside.Fd()))
-		if err != nil || *now != *u.before {
-			u.t.Errorf("the terminal is not what it was: %+v %+v %v", now, u.before, err)
+	var got outcomeOfRun
+	ovs.Await(u.t, "the end of the run", func() bool {
+		select {
+		case got = <-u.outcome:
+			return true
+		default:
+			return false
 		}
-		return got
-	case <-time.After(20 * time.Second):
-		u.t.Fatalf("the run does not end:\n%s", u.screen())
-		return outcomeOfRun{}
+	}, u.screen)
+	now, err := term.GetState(int(u.inside.Fd()))
+	if err != nil || *now != *u.before {
+		u.t.Errorf("the terminal is not what it was: %+v %+v %v", now, u.before, err)
 	}
+	return got
 }
 
 // endsWith waits for the outcome, and checks the exit code.
@@ -239,19 +242,15 @@ exec bash --norc --noprofile -c 'set -m; echo "pid $$."; sleep 601 & echo "pid $
 func (u *user) pids() (list []string) {
 	u.t.Helper()
 	u.sees(`all\r\n`)
-	for range 100 {
+	ovs.Await(u.t, "four processes", func() bool {
 		list = nil
 		for _, found := range regexp.MustCompile(`pid (\d+)\.`).FindAllStringSubmatch(u.screen(), -1) {
 			list = append(list, found[1])
 		}
-		if len(list) == 4 {
-			u.t.Cleanup(func() { u.killLeft(list) })
-			return list
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	u.t.Fatalf("%q: %s", list, u.screen())
-	return nil
+		return len(list) == 4
+	}, u.screen)
+	u.t.Cleanup(func() { u.killLeft(list) })
+	return list
 }
 
 // killLeft kills what a failed test has left.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // TestProcessIsRecognisedDuringAnExec examines a process that becomes another program all the
@@ -34,7 +35,7 @@ func TestProcessIsRecognisedDuringAnExec(t *testing.T) {
 }
 
 // TestProcessWithoutEnvironmentIsRecognised checks that has does not wait for an environment that
-// will not come.
+// will not come. Start returns while the kernel is still in the middle of the exec.
 func TestProcessWithoutEnvironmentIsRecognised(t *testing.T) {
 	c := exec.CommandContext(t.Context(), "sleep", "1000")
 	c.Env = []string{}
@@ -42,7 +43,7 @@ func TestProcessWithoutEnvironmentIsRecognised(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Wait() })
-	expect.Equal(t, staysEmpty(c.Process.Pid, "environ"), true, "without an environment")
+	ovs.Await(t, "a program without an environment", func() bool { return staysEmpty(c.Process.Pid, "environ") })
 	expect.Equal(t, staysEmpty(c.Process.Pid, "cmdline"), false, "without arguments")
 	expect.Equal(t, staysEmpty(os.Getpid(), "environ"), false, "this process has no environment")
 }

@@ -199,11 +199,9 @@ func TestSecondStartIsRefusedAndStopLeavesNothing(t *testing.T) {
 	n.tool(t, "ovs-appctl", "time/stop")
 	for _, d := range []runtime.Daemon{n.vswd, n.server} {
 		// A daemon that has to be killed outlives this context.
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if err := n.r.Stop(ctx, d); err != nil {
+		if err := n.r.Stop(ovs.Context(t), d); err != nil {
 			t.Error(err)
 		}
-		cancel()
 	}
 	if left := n.left(t); len(left) != 0 {
 		t.Errorf("left: %q", left)
@@ -318,10 +316,8 @@ func TestEndedContextLeavesNothing(t *testing.T) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		for ctx.Err() == nil && daemon.LogSize(filepath.Join(n.dir, "child")) == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		cancel()
+		defer cancel()
+		_ = ovs.Until(ctx, "the child", func() bool { return daemon.LogSize(filepath.Join(n.dir, "child")) > 0 })
 	}()
 	if err := n.r.Start(ctx, n.vswd); !errors.Is(err, context.Canceled) {
 		t.Errorf("error: %v", err)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // Cluster is a database that several servers share (RAFT). Their addresses are unix sockets.
@@ -125,26 +124,25 @@ func (m *Member) Status() string {
 	return out
 }
 
-// WaitFor returns when cluster/status has a text, and fails the test if that takes too long.
+// WaitFor returns when cluster/status has a text, and fails the test if that takes longer than Patience.
 func (m *Member) WaitFor(text string) {
 	m.cluster.tb.Helper()
 	m.cluster.Wait(m.Name+": "+text, func() bool { return strings.Contains(m.Status(), text) })
 }
 
-// Wait returns when a condition holds, and fails the test if that takes too long.
+// Wait returns when a condition holds. If that takes longer than Patience it fails the test, with the status and the log of
+// each member.
 func (c *Cluster) Wait(what string, holds func() bool) {
 	c.tb.Helper()
-	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if holds() {
-			return
+	Await(c.tb, what, holds, func() string {
+		var state strings.Builder
+		for _, m := range c.Members {
+			if m.Running() {
+				fmt.Fprintf(&state, "%s: %s\n%s\n", m.Name, m.Status(), m.server.Log())
+			}
 		}
-	}
-	for _, m := range c.Members {
-		if m.Running() {
-			c.tb.Logf("%s: %s\n%s", m.Name, m.Status(), m.server.Log())
-		}
-	}
-	c.tb.Fatalf("waited %v: %s", startTimeout, what)
+		return state.String()
+	})
 }
 
 // Leader returns the member that leads, once there is one that the other running members know too.

@@ -12,10 +12,8 @@ import (
 	"time"
 )
 
-const (
-	startTimeout = 20 * time.Second
-	stopTimeout  = 5 * time.Second
-)
+// stopTimeout is how long stop waits before it kills a daemon: one that SIGSTOP holds does not end by itself.
+const stopTimeout = 5 * time.Second
 
 // daemon is a running program. It has its pid file, control socket and log file
 // under their default names in one folder.
@@ -78,21 +76,26 @@ func start(argv, env []string) (*exec.Cmd, error) {
 }
 
 // waitFor returns once ready reports true, and fails the test if the daemon
-// exits before that or takes too long.
+// exits before that or takes longer than Patience.
 func (d *daemon) waitFor(tb testing.TB, ready func() bool) {
 	tb.Helper()
-	problem := fmt.Errorf("not ready after %v", startTimeout)
-	for end := time.Now().Add(startTimeout); time.Now().Before(end); {
-		if ready() {
-			return
-		}
+	hasExited := func() bool {
 		select {
 		case <-d.exited:
-			tb.Fatalf("%s: %v\n%s", d.cmd.Args, d.cmd.ProcessState, d.logged(0))
-		case <-time.After(5 * time.Millisecond):
+			return true
+		default:
+			return false
 		}
 	}
-	tb.Fatalf("%s: %v\n%s", d.cmd.Args, problem, d.logged(0))
+	logged := func() string { return string(d.logged(0)) }
+	isReady := false
+	Await(tb, fmt.Sprint(d.cmd.Args), func() bool {
+		isReady = ready()
+		return isReady || hasExited()
+	}, logged)
+	if !isReady {
+		tb.Fatalf("%s: %v\n%s", d.cmd.Args, d.cmd.ProcessState, logged())
+	}
 }
 
 // logged returns the log from an offset on.

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The schemas that the distributions' packages install.
@@ -21,10 +20,6 @@ const (
 	NBSchema = "/usr/share/ovn/ovn-nb.ovsschema"
 	SBSchema = "/usr/share/ovn/ovn-sb.ovsschema"
 )
-
-// toolTimeout bounds one run of a tool, so that a hanging daemon fails one test
-// instead of the whole run.
-const toolTimeout = time.Minute
 
 // Need skips a test that starts real programs: in -short mode, and where one of
 // the programs is not installed. The reason names what is missing.
@@ -87,10 +82,11 @@ func must(tb testing.TB, argv, env []string) string {
 	return out
 }
 
-// try runs a program with additional environment variables. The error holds what
+// try runs a program with additional environment variables, for Patience at most: a daemon that hangs
+// fails one test and not the whole run. The error holds what
 // the program printed on standard error.
 func try(argv, env []string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), toolTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), env...)

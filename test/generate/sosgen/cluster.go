@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
-	"time"
 
 	"ovs-offline/test/daemons/ovs"
 )
@@ -37,11 +36,10 @@ func Apart(tb testing.TB, file []byte, database string) Members {
 	tb.Helper()
 	m, servers := startCluster(tb, file, database)
 	servers[0].Stop()
-	for end := time.Now().Add(20 * time.Second); !bytes.Contains(m.Status, []byte("\nLeader: unknown\n")); time.Sleep(20 * time.Millisecond) {
-		if m.Status = status(servers[1], database); time.Now().After(end) {
-			tb.Fatal("the follower took the stopped leader for one for 20 seconds")
-		}
-	}
+	ovs.Await(tb, "the follower to know that its leader has stopped", func() bool {
+		m.Status = status(servers[1], database)
+		return bytes.Contains(m.Status, []byte("\nLeader: unknown\n"))
+	})
 	servers[1].Stop()
 	return m
 }
@@ -82,13 +80,10 @@ func changeGlobalRow(s *ovs.Server, database string) {
 // read reads the members' files once the follower has every committed entry.
 func (m *Members) read(tb testing.TB, leader, follower string) {
 	tb.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	ovs.Await(tb, "the follower to have what the leader has", func() bool {
 		m.Leader, m.Follower = readFile(tb, leader), readFile(tb, follower)
-		if lastCommit(m.Follower) == lastCommit(m.Leader) && lastCommit(m.Leader) == lastEntry(m.Leader) {
-			return
-		}
-	}
-	tb.Fatal("the follower did not catch up in 20 seconds")
+		return lastCommit(m.Follower) == lastCommit(m.Leader) && lastCommit(m.Leader) == lastEntry(m.Leader)
+	})
 }
 
 func readFile(tb testing.TB, path string) []byte {
