@@ -49,16 +49,19 @@ demo: deps build
 	scripts/demo build/ovs-offline
 
 # Tests start real daemons: two packages at a time are what two cores take. testrun records the sets of the lab, if what makes
-# them has changed, and ends what tests leave.
+# them has changed, and ends what tests leave. The packages that take longest begin, so that none of them runs alone at
+# the end. make lint vets, and no test reads the symbols of a program.
 TESTED = --format pkgname-and-test-fails --format-hide-empty-pkg
+UNVETTED = -vet=off -ldflags=-s
+PACKAGES = ./cmd ./test/generate/sosgen ./test/oracle/fidelity ./replica/restore ./...
 test: test-deps build/testrun
-	build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/test.json -- -count=1 -p 2 -timeout 30m ./...
+	build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/test.json -- $(UNVETTED) -count=1 -p 2 -timeout 30m $(PACKAGES)
 	@scripts/figures build/test.json
 
 # All rows of all tests: what `make test` has of each shape and each kind of truth, and the products of these. CI does not
 # run it.
 sweep: test-deps build/testrun
-	OVS_OFFLINE_SWEEP=1 build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/sweep.json -- -count=1 -p 2 -timeout 90m ./...
+	OVS_OFFLINE_SWEEP=1 build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/sweep.json -- $(UNVETTED) -count=1 -p 2 -timeout 90m $(PACKAGES)
 	@scripts/figures build/sweep.json
 
 build/testrun: $(shell find scripts/testrun test/oracle/sets internal/filelock -name '*.go')
@@ -69,7 +72,7 @@ build/testrun: $(shell find scripts/testrun test/oracle/sets internal/filelock -
 # build cache. Results of unchanged packages come from Go's test cache. The others
 # skip in -short mode, through ovs.Need of test/daemons/ovs.
 quick:
-	go test -short -vet=off ./...
+	go test -short $(UNVETTED) ./...
 
 # Every fuzz target in turn, FUZZTIME each; make test runs their seeds.
 fuzz:

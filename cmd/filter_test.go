@@ -18,7 +18,7 @@ const forbidden = "OVS_OFFLINE_TEST_FORBIDDEN"
 // further one can be made, so that daemons run under the seccomp filter.
 func TestScriptsWhereNamespacesAreForbidden(t *testing.T) {
 	if os.Getenv(forbidden) != "" {
-		runPatterns(t, engines.Get(t, engines.Process), "testdata/filter/*.txtar", "testdata/everywhere/session.txtar", "testdata/everywhere/whatif.txtar")
+		runScripts(t, engines.Get(t, engines.Process), scripts(t, "testdata/filter/*.txtar", "testdata/everywhere/session.txtar", "testdata/everywhere/whatif.txtar"))
 		return
 	}
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-tool", "ovn-nbctl", "ovn-detrace", "ovn-controller", "ovn-northd")

@@ -3,7 +3,6 @@ package cmd
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,57 +29,57 @@ func (t tests) Run() int {
 
 // TestScripts runs the whole program; each script reads like a session at a terminal.
 func TestScripts(t *testing.T) {
-	runScripts(t, engines.Get(t, engines.Process), "testdata/script/*.txtar", "testdata/everywhere/*.txtar")
+	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl", "ovn-detrace")
+	r := engines.Get(t, engines.Process)
+	runScripts(t, r, scripts(t, "testdata/script/*.txtar", "testdata/everywhere/*.txtar"))
 }
 
 // TestScriptsInARoot runs the scripts that start daemons in an image for local processes.
 func TestScriptsInARoot(t *testing.T) {
-	runScripts(t, engines.Get(t, engines.ProcessRoot), "testdata/everywhere/*.txtar")
+	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl", "ovn-detrace")
+	r := engines.Get(t, engines.ProcessRoot)
+	runScripts(t, r, some(t, scripts(t, "testdata/everywhere/*.txtar"), "session", "withimage"))
 }
 
-// scriptsOf returns the scripts of a folder that make test runs in a runtime, by its label: each way of a runtime to start
-// daemons, to run tools in them, to look after them and to read images is in one of them, and each script in one runtime at
-// least. TestScripts runs all of the folder everywhere with local processes; the sweep runs all in each.
-func scriptsOf(label string) []string {
-	return map[string][]string{
-		engines.ProcessRoot:    {"session", "withimage", "notools"},
+// TestScriptsEverywhere runs the scripts that start daemons on each engine. Outside of a sweep, each way of an engine to
+// start daemons, to run tools in them, to look after them and to read images is in one of the scripts that it runs, and each
+// script is run by one engine at least, or by TestScripts.
+func TestScriptsEverywhere(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl", "ovn-detrace")
+	kept := map[string][]string{
 		engines.Docker:         {"session", "status", "withimage", "doctor"},
 		engines.Podman:         {"session", "sets", "whatif", "notools", "doctor"},
 		engines.PodmanRootless: {"session", "shell"},
-	}[label]
-}
-
-// TestScriptsEverywhere runs the scripts that start daemons on each engine.
-func TestScriptsEverywhere(t *testing.T) {
+	}
 	engines.EachEngine(t, func(t *testing.T, r engines.Runtime) {
-		runScripts(t, r, "testdata/everywhere/*.txtar", "testdata/containers/*.txtar")
+		runScripts(t, r, some(t, scripts(t, "testdata/everywhere/*.txtar", "testdata/containers/*.txtar"), kept[r.Label]...))
 	})
 }
 
-func runScripts(t *testing.T, r engines.Runtime, patterns ...string) {
+// scripts returns the paths of the scripts that match one of the patterns.
+func scripts(t *testing.T, patterns ...string) (paths []string) {
 	t.Helper()
-	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl", "ovn-detrace")
-	runPatterns(t, r, patterns...)
-}
-
-func runPatterns(t *testing.T, r engines.Runtime, patterns ...string) {
-	t.Helper()
-	captures, err := filepath.Abs("../testdata/captures")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files []string
 	for _, pattern := range patterns {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %v %v", pattern, found, err)
 		}
-		files = append(files, found...)
+		paths = append(paths, found...)
 	}
-	if kept := scriptsOf(r.Label); kept != nil {
-		files = sweep.Rows(files, func(path string) bool {
-			return slices.Contains(kept, strings.TrimSuffix(filepath.Base(path), ".txtar"))
-		})
+	return paths
+}
+
+// some returns the scripts with these names, and in a sweep all.
+func some(t *testing.T, paths []string, names ...string) []string {
+	t.Helper()
+	return sweep.Named(t, paths, func(path string) string { return strings.TrimSuffix(filepath.Base(path), ".txtar") }, names...)
+}
+
+func runScripts(t *testing.T, r engines.Runtime, files []string) {
+	t.Helper()
+	captures, err := filepath.Abs("../testdata/captures")
+	if err != nil {
+		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
 		Files: files,

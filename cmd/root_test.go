@@ -23,7 +23,7 @@ func TestRootNeedsNoToolsOnThisHost(t *testing.T) {
 		if err := process.Missing("ovs-vsctl"); err == nil {
 			t.Fatal("ovs-vsctl was not hidden")
 		}
-		runPatterns(t, engines.Get(t, engines.ProcessRoot), "testdata/root/*.txtar")
+		runScripts(t, engines.Get(t, engines.ProcessRoot), scripts(t, "testdata/root/*.txtar"))
 		return
 	}
 	ovs.Need(t)

@@ -127,7 +127,7 @@ func TestPlantedDriftIsNamed(t *testing.T) {
 	need(t, "23.03")
 	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
 	all := slices.Sorted(maps.Keys(planted))
-	for _, what := range sweep.Rows(all, func(what string) bool { return slices.Contains(plantedAlone, what) }) {
+	for _, what := range sweep.Named(t, all, func(what string) string { return what }, plantedAlone...) {
 		t.Run(what, func(t *testing.T) { planted[what].check(t, wd) })
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -44,8 +45,8 @@ type moment struct {
 	content  string
 }
 
-// northbound runs 300 ovn-nbctl commands on a new OVN NB database, and returns its file as
-// the live server leaves it, and what the server held at some moments.
+// northbound runs ovn-nbctl commands on a new OVN NB database, and returns its file as
+// the live server leaves it, and what the server held at six moments.
 func northbound(t *testing.T, clustered bool) (file string, moments []moment) {
 	t.Helper()
 	ovs.Need(t, "ovsdb-server", "ovsdb-tool", "ovsdb-client", "ovn-nbctl")
@@ -58,9 +59,10 @@ func northbound(t *testing.T, clustered bool) (file string, moments []moment) {
 	}
 	s := serve(t, file)
 	s.content(t, ovsdb.NB) // waits until a cluster's member is connected
-	for i, command := range northboundCommands() {
+	commands := northboundCommands()
+	for i, command := range commands {
 		ovs.Run(t, append([]string{"ovn-nbctl", "--timeout=20", "--db=" + s.remote}, command...)...)
-		if i%60 == 0 {
+		if i%(len(commands)/5) == 0 {
 			moments = append(moments, moment{i + 1, s.content(t, ovsdb.NB)})
 		}
 	}
@@ -68,11 +70,11 @@ func northbound(t *testing.T, clustered bool) (file string, moments []moment) {
 	return file, moments
 }
 
-// northboundCommands returns commands that change scalars, sets, maps and references, and
+// northboundCommands returns 61 commands, and in a sweep 301, that change scalars, sets, maps and references, and
 // whose texts need quotes.
 func northboundCommands() [][]string {
 	list := [][]string{{"init"}}
-	for i := range 30 {
+	for i := range sweep.Count(30, 6) {
 		sw, port := fmt.Sprintf("sw%d", i), fmt.Sprintf("sw%d-port", i)
 		list = append(list,
 			[]string{"ls-add", sw},

@@ -4,6 +4,7 @@ package sweep
 
 import (
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -33,6 +34,21 @@ func Rows[T any](rows []T, kept func(T) bool) []T {
 		}
 	}
 	return some
+}
+
+// Named returns all rows in a sweep, and otherwise those with these names. A name that no row has fails the test, and
+// so does no name at all: rows would be missing in silence.
+func Named[T any](tb testing.TB, rows []T, name func(T) string, kept ...string) []T {
+	tb.Helper()
+	if len(kept) == 0 {
+		tb.Error("no row is named")
+	}
+	for _, k := range kept {
+		if !slices.ContainsFunc(rows, func(row T) bool { return name(row) == k }) {
+			tb.Errorf("no row is named %q", k)
+		}
+	}
+	return Rows(rows, func(row T) bool { return slices.Contains(kept, name(row)) })
 }
 
 // Spread returns all rows in a sweep, and otherwise about most of them, evenly spread and with the first.
