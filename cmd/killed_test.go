@@ -135,9 +135,6 @@ func (s session) containers() []string {
 func TestStopAndStartAfterKilledStart(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server")
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
-		if r.Label == engines.ProcessRoot || r.Label == engines.PodmanRootless {
-			sweep.Only(t, "the same test with "+engines.Process+" and "+engines.Podman)
-		}
 		r.Use(t)
 		s := newSession(t, r)
 		s.run("collect-sos", "../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz")

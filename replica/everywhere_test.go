@@ -62,23 +62,10 @@ func (s started) trace(t *testing.T, bridge, flow string) string {
 	return string(out)
 }
 
-// likeAnother leaves a runtime to the sweep that does a question by the same code as another: podman of root as that of
-// an ordinary user, and processes in the root of an image as those of this machine.
-func likeAnother(t *testing.T, r engines.Runtime) {
-	t.Helper()
-	switch r.Label {
-	case engines.Podman:
-		sweep.Only(t, "the same test on podman-rootless")
-	case engines.ProcessRoot:
-		sweep.Only(t, "the same test on process")
-	}
-}
-
 // TestReplicasAreIndependent runs replicas of different nodes side by side, and checks that
 // stopping one does not affect the other.
 func TestReplicasAreIndependent(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
-		likeAnother(t, r)
 		needTools(t)
 		const vm = "in_port=3,icmp,dl_src=fa:16:3e:10:00:05,dl_dst=fa:16:3e:10:00:06,nw_src=192.168.10.5,nw_dst=192.168.10.6,icmp_type=8,nw_ttl=64"
 		// The folders have the same name, so that only their paths differ.

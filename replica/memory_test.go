@@ -20,7 +20,6 @@ import (
 // ovs-vswitchd ends at the limit, which status explains, and start starts it again.
 func TestEndlessTraceIsBounded(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
-		likeAnother(t, r)
 		needTools(t)
 		ctx := context.Background()
 		wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))

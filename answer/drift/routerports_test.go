@@ -2,7 +2,6 @@ package drift
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,13 +10,14 @@ import (
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/test/oracle/sets"
 )
 
 // TestFlowsOfAnotherRouterPortAreNoDrift has a node with two routers on one VLAN, and gives
 // the flows of one's port the cookie and the MAC address of the other's.
 func TestFlowsOfAnotherRouterPortAreNoDrift(t *testing.T) {
 	need(t, "23.03")
-	lab, err := fidelity.Lab(t.Context(), "../../scripts/lab/lab", "openstack", filepath.Join(t.TempDir(), "openstack"))
+	lab, err := fidelity.Recorded(sets.Node(t, "../../scripts/lab/lab", "openstack", t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"ovs-offline/replica/image/build"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/engine"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -79,8 +80,12 @@ func Main(m *testing.M) int {
 	return code
 }
 
+// alike are the runtimes that answer by the code of another, which make test runs in their place.
+var alike = map[string]string{Podman: PodmanRootless, ProcessRoot: Process}
+
 // Each runs a test on every runtime, as a subtest of the runtime's label. It skips
-// a runtime that cannot run on this machine, with the reason.
+// a runtime that cannot run on this machine, with the reason. The runtimes that answer by the code of another are left to
+// the sweep.
 func Each(t *testing.T, f func(t *testing.T, r Runtime)) {
 	each(t, append([]string{Process, ProcessRoot}, Engines()...), f)
 }
@@ -92,6 +97,9 @@ func each(t *testing.T, labels []string, f func(t *testing.T, r Runtime)) {
 	t.Helper()
 	for _, label := range labels {
 		t.Run(label, func(t *testing.T) {
+			if other := alike[label]; other != "" {
+				sweep.Only(t, "the same test on "+other)
+			}
 			r := Get(t, label)
 			if r.needsUser() {
 				r.asUser(t)

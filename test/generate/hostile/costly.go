@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"ovs-offline/test/check/sweep"
 )
 
 // Texts and archives that take quadratic time or a multiple of their size in memory,
@@ -33,16 +35,17 @@ func costlyTexts(schema []byte) map[string]map[string]Content {
 		return fmt.Sprintf("duration=1s, n_packets=0, n_bytes=0, priority=1,ip,nw_src=10.%d.%d.%d,actions=load:%d->NXM_NX_REG0[],drop\n", i>>16, i>>8&255, i&255, i)
 	})}
 	const igmp = flow + "priority=1,igmp"
+	lines := sweep.Count(20, 4) * mega
 	for name, text := range map[string]Content{
 		"set_fields without an end": around(flow+"priority=1,ip actions=", many("set_field:", 400000), "0x1/0x1->reg0\n"),
 		"a match of 15 MB":          around(igmp, many(",a", 7*mega), " actions=drop\n"),
 		"actions of 15 MB":          around(igmp+" actions=", many("a,", 7*mega), "drop\n"),
-		"20 million lines":          many("x\n", 20*mega),
+		"millions of lines":         many("x\n", lines),
 	} {
 		all["flows: "+name] = map[string]Content{flows15: around(header, text, "")}
 	}
-	all["groups: 20 million lines"] = map[string]Content{groups15: many("x\n", 20*mega)}
-	all["meters: 20 million lines"] = map[string]Content{meters15: many("x\n", 20*mega)}
+	all["groups: millions of lines"] = map[string]Content{groups15: many("x\n", lines)}
+	all["meters: millions of lines"] = map[string]Content{meters15: many("x\n", lines)}
 	all["TLV: a line of 16 MB"] = map[string]Content{tlv15: many("a ", 8*mega-100)}
 	for name, db := range costlyDatabases(schema) {
 		all["database: "+name] = map[string]Content{confDB: db}

@@ -2,7 +2,6 @@ package sosgen
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ var recordings struct {
 	nodes map[string]*Node
 }
 
-// recorded returns the recording of a topology of the lab, which comes up once in a run of all tests.
+// recorded returns the recording of a topology of the lab.
 func recorded(t *testing.T, topology string) *Node {
 	t.Helper()
 	needLab(t)
@@ -47,15 +46,7 @@ func recorded(t *testing.T, topology string) *Node {
 	if n := recordings.nodes[topology]; n != nil {
 		return n
 	}
-	dir := filepath.Join(cmp.Or(os.Getenv(sets.RunVariable), recordings.dir), "topologies", topology)
-	err := sets.Once(dir, func() error {
-		_, err := fidelity.Lab(ovs.Context(t), lab, topology, dir)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := Load(dir)
+	n, err := Load(sets.Node(t, lab, topology, recordings.dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/sweep"
 )
 
 // TestEveryMustGatherReplays replays the must-gather of a cluster of two nodes, for
@@ -164,7 +165,7 @@ func TestReportsAndMustGatherOfOneCluster(t *testing.T) {
 	one := recorded(t, "kubernetes")
 	nodes := []*Node{one, one.Renamed("ovn-worker"), one.Renamed("ovn-control-plane")}
 	e := newest()
-	for _, o := range []OCP{OCPs()[2], OCPs()[4]} {
+	for _, o := range sweep.Last([]OCP{OCPs()[2], OCPs()[4]}) {
 		t.Run(o.Name, func(t *testing.T) {
 			tree := MustGather(t, o, nodes...)
 			dir := write(t, tree)

@@ -9,7 +9,6 @@ import (
 	"ovs-offline/cmd"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 )
 
@@ -44,13 +43,9 @@ func asProgram(t *testing.T) string {
 }
 
 // TestCaptureInContainers replays a node on each container engine and compares the
-// traces with the live ones. Podman of root, which differs from that of a user in nothing that a trace shows, is
-// left to the sweep.
+// traces with the live ones.
 func TestCaptureInContainers(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
-		if e.Label == engines.Podman {
-			sweep.Only(t, "the same test on podman-rootless")
-		}
 		needTools(t)
 		r, err := Capture(context.Background(), "../../../testdata/captures/ovn-openstack-compute", t.TempDir())
 		if err != nil {

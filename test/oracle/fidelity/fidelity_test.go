@@ -2,7 +2,6 @@ package fidelity
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -109,22 +108,14 @@ func checkComplete(t *testing.T, n *Replica) {
 	}
 }
 
-// recordLab records a topology, once a run.
+// recordLab returns the recording of a topology.
 func recordLab(t *testing.T, topology string) Recording {
 	t.Helper()
 	needTools(t, "ovn-northd", "ovn-controller", "ip")
 	if !process.New(process.Options{}).HasLoopback(t.Context()) {
 		t.Skip("the collectors of a live node can only be restored where daemons have a network namespace of their own")
 	}
-	dir := filepath.Join(cmp.Or(os.Getenv(sets.RunVariable), recordings), "topologies", topology)
-	err := sets.Once(dir, func() error {
-		_, err := Lab(ovs.Context(t), lab, topology, dir)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Recorded(dir)
+	r, err := Recorded(sets.Node(t, lab, topology, recordings))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,9 +49,9 @@ func Available() (names []string, missing string) {
 	return append(names, VRFNames()...), ""
 }
 
-// Cached returns the folder below dir that holds the available sets, a folder each, as what is installed and what is
-// below top, the repository, make them. It is named for a hash of all of that. A set is recorded if the folder is
-// missing, or does not hold just what was written into it. What is done goes to out.
+// Cached returns the folder below dir that holds the available sets, a folder each, and a node of each topology alone,
+// as what is installed and what is below top, the repository, make them. It is named for a hash of all of that. All are
+// recorded if the folder is missing, or does not hold just what was written into it. What is done goes to out.
 func Cached(ctx context.Context, top, dir string, out io.Writer) (string, error) {
 	names, missing := Available()
 	if missing != "" {
@@ -68,6 +68,12 @@ func Cached(ctx context.Context, top, dir string, out io.Writer) (string, error)
 			if err := recordAgain(ctx, o, filepath.Join(staged, name), out); err != nil {
 				return err
 			}
+		}
+		for _, topology := range topologies() {
+			if err := recordNode(ctx, filepath.Join(top, "scripts/lab/lab"), topology, filepath.Join(staged, nodesFolder, topology)); err != nil {
+				return err
+			}
+			fmt.Fprintln(out, "a node alone:", topology)
 		}
 		return nil
 	})
