@@ -229,7 +229,7 @@ func nodeFaults() []fault {
 			plant: `vsctl@compute1 add-port br-int tapnone -- set Interface tapnone external_ids:iface-id=gone`, undo: `vsctl@compute1 del-port br-int tapnone`},
 		{name: "the device of an instance is down", rule: "interface-down", says: "{tap vm1}",
 			plant: `appctl@compute1 netdev-dummy/set-admin-state {tap vm1} down
-				vsctl@compute1 --timeout=10 wait-until Interface {tap vm1} link_state=down`,
+				vsctl@compute1 wait-until Interface {tap vm1} link_state=down`,
 			undo: `appctl@compute1 netdev-dummy/set-admin-state {tap vm1} up`},
 		{name: "a patch port has no peer", rule: "patch-without-peer", says: "patch-lost",
 			plant: `vsctl@compute1 add-port br-ex patch-lost -- set Interface patch-lost type=patch options:peer=gone`, undo: `vsctl@compute1 del-port br-ex patch-lost`},

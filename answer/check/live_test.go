@@ -68,7 +68,7 @@ func (l *live) tool(words []string) string {
 	}
 	env := append(os.Environ(), "OVS_RUNDIR="+filepath.Join(home, "ovs"), "OVN_RUNDIR="+central)
 	if tool != "northd" {
-		argv = append(argv, "--timeout=20")
+		argv = append(argv, ovs.Timeout())
 	}
 	out, err := command.Run(l.t.Context(), command.Command{Argv: append(argv, words[1:]...), Env: env})
 	if err != nil {

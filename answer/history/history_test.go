@@ -39,7 +39,7 @@ func serveNB(t *testing.T) (db string, s *ovs.Server) {
 // nbctl runs ovn-nbctl commands, each a transaction of its own.
 func nbctl(s *ovs.Server, commands ...string) {
 	for _, command := range commands {
-		s.Run(append([]string{"ovn-nbctl", "--timeout=20", "--db=" + s.Remote}, strings.Fields(command)...)...)
+		s.Run(append([]string{"ovn-nbctl", ovs.Timeout(), "--db=" + s.Remote}, strings.Fields(command)...)...)
 	}
 }
 

@@ -60,7 +60,7 @@ func installs(t *testing.T, result *Result) (flows, groups string) {
 	compute.Join(central, "compute1")
 	for _, of := range result.Bindings {
 		compute.Vsctl(attach(of)...)
-		central.Nbctl("--timeout=60", "wait-until", "Logical_Switch_Port", of.LogicalPort, "up=true")
+		central.Nbctl(ovs.Timeout(), "wait-until", "Logical_Switch_Port", of.LogicalPort, "up=true")
 	}
 	central.Nbctl("--wait=hv", "sync")
 	return compute.Ofctl("dump-flows", "br-int"), compute.Ofctl("-O", "OpenFlow15", "dump-groups", "br-int")

@@ -16,7 +16,7 @@ func TestChangesOfRealDaemons(t *testing.T) {
 	db := filepath.Join(ovs.Dir(t), "nb.db")
 	ovs.Run(t, "ovsdb-tool", "create-cluster", db, ovs.NBSchema, "unix:"+db+".raft")
 	server := ovs.Serve(t, db, "--unixctl="+db+".ctl")
-	server.Run("ovn-nbctl", "--timeout=20", "--db="+server.Remote, "ls-add", "sw0")
+	server.Run("ovn-nbctl", ovs.Timeout(), "--db="+server.Remote, "ls-add", "sw0")
 	server.Run("ovs-appctl", "-t", db+".ctl", "ovsdb-server/compact")
 	server.Stop()
 	s := ovs.Start(t)

@@ -127,7 +127,7 @@ func logACLs(t *testing.T, root string) string {
 	t.Cleanup(func() { runLab(t, root, "set-down", live) })
 	runLab(t, root, "set-up", "openstack", live)
 	nbctl := func(args ...string) string {
-		argv := append([]string{"ovn-nbctl", "--db=unix:" + filepath.Join(live, "central", "ovn", "ovnnb_db.sock"), "--timeout=60"}, args...)
+		argv := append([]string{"ovn-nbctl", "--db=unix:" + filepath.Join(live, "central", "ovn", "ovnnb_db.sock"), ovs.Timeout()}, args...)
 		out, err := command.Run(t.Context(), command.Command{Argv: argv, Env: append(os.Environ(), "OVN_RUNDIR="+live)})
 		if err != nil {
 			t.Fatal(err)

@@ -80,7 +80,7 @@ func (l *live) nbctl(args ...string) {
 func (l *live) apply(change Change) {
 	l.t.Helper()
 	for _, args := range change {
-		l.run(append([]string{"ovn-nbctl", "--db=unix:" + l.central("ovnnb_db.sock"), "--timeout=60", "--wait=hv"}, args...)...)
+		l.run(append([]string{"ovn-nbctl", "--db=unix:" + l.central("ovnnb_db.sock"), ovs.Timeout(), "--wait=hv"}, args...)...)
 	}
 	ovs.Await(l.t, "BFD sessions that are all up, and alike twice in a row", l.isSettled())
 }
@@ -91,7 +91,7 @@ func (l *live) isSettled() func() bool {
 	return func() bool {
 		l.unlearn()
 		for range 2 { // for ports that ovn-controllers bind, which northd answers
-			l.run("ovn-nbctl", "--db=unix:"+l.central("ovnnb_db.sock"), "--timeout=60", "--wait=hv", "sync")
+			l.run("ovn-nbctl", "--db=unix:"+l.central("ovnnb_db.sock"), ovs.Timeout(), "--wait=hv", "sync")
 		}
 		now, up := "none", true
 		for _, node := range l.nodes {
@@ -109,7 +109,7 @@ func (l *live) isSettled() func() bool {
 // that came to another node: it does not follow from a change.
 func (l *live) unlearn() {
 	l.t.Helper()
-	l.run("ovn-sbctl", "--db=unix:"+l.central("ovnsb_db.sock"), "--timeout=60", "--all", "destroy", "MAC_Binding")
+	l.run("ovn-sbctl", "--db=unix:"+l.central("ovnsb_db.sock"), ovs.Timeout(), "--all", "destroy", "MAC_Binding")
 }
 
 // hasLearned reports whether routers have learned addresses, according to a copy of the database.
@@ -198,7 +198,7 @@ func (l *live) recompute(s *Session, node string) {
 	l.run("ovn-appctl", "-t", control(l.t, computing), "recompute")
 	l.run("ovn-appctl", "-t", l.control(node, "ovn/ovn-controller"), "recompute")
 	l.unlearn()
-	l.run("ovn-nbctl", "--db=unix:"+l.central("ovnnb_db.sock"), "--timeout=60", "--wait=hv", "sync")
+	l.run("ovn-nbctl", "--db=unix:"+l.central("ovnnb_db.sock"), ovs.Timeout(), "--wait=hv", "sync")
 	next, err := s.read(l.t.Context())
 	if err != nil {
 		l.t.Fatal(err)

@@ -87,7 +87,7 @@ func flows(t *testing.T, s *ovs.Server) []flow {
 	t.Helper()
 	list := func(table, columns string) [][]any {
 		var printed struct{ Data [][]any }
-		out := s.Run("ovn-sbctl", "--timeout=20", "--db="+s.Remote, "--format=json", "--columns="+columns, "list", table)
+		out := s.Run("ovn-sbctl", ovs.Timeout(), "--db="+s.Remote, "--format=json", "--columns="+columns, "list", table)
 		if err := json.Unmarshal([]byte(out), &printed); err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestEveryFlowIsCounted(t *testing.T) {
 		table, _ := row.Int("table_id")
 		stage := fmt.Sprintf("%s %d %s", row.String("pipeline"), table, row.Map("external_ids")["stage-name"])
 		if priority, _ := row.Int("priority"); priority == 0 && before[stage] == 0 {
-			s.Run("ovn-sbctl", "--timeout=20", "--db="+s.Remote, "set", "Logical_Flow", row.UUID, `actions="frobnicate; next;"`)
+			s.Run("ovn-sbctl", ovs.Timeout(), "--db="+s.Remote, "set", "Logical_Flow", row.UUID, `actions="frobnicate; next;"`)
 			want[stage]++
 		} else if before[stage] > 0 {
 			want[stage] = before[stage]
@@ -213,13 +213,13 @@ func TestEveryFlowIsCounted(t *testing.T) {
 // TestOddTexts checks that the mark does not change what ovn-trace can parse.
 func TestOddTexts(t *testing.T) {
 	s := fixture(t)
-	ids := strings.Fields(s.Run("ovn-sbctl", "--timeout=20", "--db="+s.Remote, "--bare", "--columns=_uuid", "find", "Logical_Flow", "priority=0", "pipeline=egress"))
+	ids := strings.Fields(s.Run("ovn-sbctl", ovs.Timeout(), "--db="+s.Remote, "--bare", "--columns=_uuid", "find", "Logical_Flow", "priority=0", "pipeline=egress"))
 	odd := []string{`next; // comment`, `next; /* comment */`, `next; /* open`, `next; /`, `next; \"`, `next; \"open`, `next;\n`, `next;\nfrobnicate`, `next; //ovs-offline:` + flowID, ``, `drop;`, `next;\\\\`}
 	if len(ids) < len(odd) {
 		t.Fatalf("%d flows for %d texts", len(ids), len(odd))
 	}
 	for i, text := range odd {
-		s.Run("ovn-sbctl", "--timeout=20", "--db="+s.Remote, "set", "Logical_Flow", ids[i], `actions="`+text+`"`)
+		s.Run("ovn-sbctl", ovs.Timeout(), "--db="+s.Remote, "set", "Logical_Flow", ids[i], `actions="`+text+`"`)
 	}
 	want := truth(t, s)
 	same(t, find(t, s), want)

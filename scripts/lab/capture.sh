@@ -41,7 +41,7 @@ collect() {
         n=$((n + 1))
         path=sos_commands/$plugin/$name.$n
     done
-    timeout 20 "${enter[@]}" "${words[@]}" </dev/null >"$TOP/$path" 2>&1 || rc=$?
+    timeout $((20 * LAB_PATIENCE)) "${enter[@]}" "${words[@]}" </dev/null >"$TOP/$path" 2>&1 || rc=$?
     # Messages of tools name sockets, which have other paths on a real node.
     if ((rc)); then
         sed -i -e "s,$LAB/ovs,/var/run/openvswitch,g" -e "s,$LAB/ovn,/var/run/ovn,g" "$TOP/$path"

@@ -56,8 +56,8 @@ use_lab() {
     fi
 }
 
-# How many times longer than usual to wait before giving up.
-LAB_PATIENCE=${LAB_PATIENCE:-1}
+# How many times longer to wait, before giving up, than an idle machine needs at most.
+LAB_PATIENCE=${LAB_PATIENCE:-6}
 
 # wait_for WHAT SECONDS COMMAND...: polls until COMMAND succeeds.
 wait_for() {
@@ -108,7 +108,7 @@ start_daemon() {
     fi
     # --detach returns when the daemon is ready. Some never are, such as a second
     # ovs-vswitchd on one database: hence the time limit.
-    if ! timeout 20 "${enter[@]}" "$@" \
+    if ! timeout $((20 * LAB_PATIENCE)) "${enter[@]}" "$@" \
         --pidfile="$dir/$name.pid" --log-file="$dir/$name.log" \
         -vconsole:off -vsyslog:off --detach </dev/null >>"$dir/$name.out" 2>&1; then
         cat "$dir/$name.out" >&2
@@ -382,9 +382,9 @@ has_installed() {
 }
 
 wait_for_ovn() {
-    ovn-nbctl --timeout=30 --wait=hv sync
+    ovn-nbctl --timeout=$((30 * LAB_PATIENCE)) --wait=hv sync
     wait_for "ovn-controller to install every port's flows" 20 has_installed
-    ovn-nbctl --timeout=30 --wait=hv sync
+    ovn-nbctl --timeout=$((30 * LAB_PATIENCE)) --wait=hv sync
 }
 
 wait_for_stable() {

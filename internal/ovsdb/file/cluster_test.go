@@ -49,7 +49,7 @@ func TestSchemaConversionReplacesTheContent(t *testing.T) {
 	file, s := clustered(t)
 	schema := regexp.MustCompile(`"version": "[^"]*"`).ReplaceAll(read(t, ovsSchema), []byte(`"version": "99.0.0"`))
 	schema = regexp.MustCompile(`"cksum": "[^"]*",`).ReplaceAll(schema, nil)
-	ovs.Run(t, "ovsdb-client", "--timeout=20", "convert", s.remote, write(t, schema))
+	ovs.Run(t, "ovsdb-client", ovs.Timeout(), "convert", s.remote, write(t, schema))
 	s.vsctl(t, "add-port br-int p3")
 	live := s.content(t, ovsdb.OVS)
 	dst, info, remarks := standaloneFile(t, file)
@@ -77,11 +77,11 @@ func TestFollowersFileIsServed(t *testing.T) {
 	}
 
 	follower := serve(t, file)
-	ovs.Run(t, "ovsdb-client", "--timeout=20", "wait", follower.remote, ovsdb.OVS, "connected")
+	ovs.Run(t, "ovsdb-client", ovs.Timeout(), "wait", follower.remote, ovsdb.OVS, "connected")
 	s.vsctl(t, "add-port br-int p3")
 	live := s.content(t, ovsdb.OVS)
 	for range 100 {
-		if ovs.Run(t, "ovsdb-client", "--timeout=20", "--no-leader-only", "-f", "json", "--pretty", "dump", follower.remote, ovsdb.OVS) == live {
+		if ovs.Run(t, "ovsdb-client", ovs.Timeout(), "--no-leader-only", "-f", "json", "--pretty", "dump", follower.remote, ovsdb.OVS) == live {
 			break
 		}
 	}
@@ -114,7 +114,7 @@ func commit(index int) []byte { return rec("CLUSTER", fmt.Sprintf(`{"commit_inde
 // rootUUID returns the UUID of the only row of table Open_vSwitch.
 func rootUUID(t *testing.T, s *server) string {
 	t.Helper()
-	return strings.TrimSpace(ovs.Run(t, "ovs-vsctl", "--timeout=20", "--no-wait", "--db="+s.remote, "get", "open", ".", "_uuid"))
+	return strings.TrimSpace(ovs.Run(t, "ovs-vsctl", ovs.Timeout(), "--no-wait", "--db="+s.remote, "get", "open", ".", "_uuid"))
 }
 
 // TestReplacedEntriesAreLeftOut compares with a real ovsdb-server of the same log.

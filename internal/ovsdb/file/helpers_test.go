@@ -52,7 +52,7 @@ func (s *server) content(t *testing.T, db string) string {
 func (s *server) vsctl(t *testing.T, commands ...string) {
 	t.Helper()
 	for _, command := range commands {
-		ovs.Run(t, append([]string{"ovs-vsctl", "--timeout=20", "--no-wait", "--db=" + s.remote}, strings.Fields(command)...)...)
+		ovs.Run(t, append([]string{"ovs-vsctl", ovs.Timeout(), "--no-wait", "--db=" + s.remote}, strings.Fields(command)...)...)
 	}
 }
 
@@ -107,7 +107,7 @@ func clustered(t *testing.T) (file string, s *server) {
 	file = filepath.Join(dir, "db")
 	ovs.Run(t, "ovsdb-tool", "create-cluster", file, ovsSchema, "unix:"+filepath.Join(dir, "raft"))
 	s = serve(t, file)
-	ovs.Run(t, "ovsdb-client", "--timeout=20", "wait", s.remote, ovsdb.OVS, "connected")
+	ovs.Run(t, "ovsdb-client", ovs.Timeout(), "wait", s.remote, ovsdb.OVS, "connected")
 	s.populate(t)
 	return file, s
 }

@@ -61,7 +61,7 @@ func northbound(t *testing.T, clustered bool) (file string, moments []moment) {
 	s.content(t, ovsdb.NB) // waits until a cluster's member is connected
 	commands := northboundCommands()
 	for i, command := range commands {
-		ovs.Run(t, append([]string{"ovn-nbctl", "--timeout=20", "--db=" + s.remote}, command...)...)
+		ovs.Run(t, append([]string{"ovn-nbctl", ovs.Timeout(), "--db=" + s.remote}, command...)...)
 		if i%(len(commands)/5) == 0 {
 			moments = append(moments, moment{i + 1, s.content(t, ovsdb.NB)})
 		}
@@ -245,7 +245,7 @@ func TestLogGoesOnAfterASchemaConversion(t *testing.T) {
 	file, s := clustered(t)
 	schema := regexp.MustCompile(`"version": "[^"]*"`).ReplaceAll(read(t, ovsSchema), []byte(`"version": "99.0.0"`))
 	schema = regexp.MustCompile(`"cksum": "[^"]*",`).ReplaceAll(schema, nil)
-	ovs.Run(t, "ovsdb-client", "--timeout=20", "convert", s.remote, write(t, schema))
+	ovs.Run(t, "ovsdb-client", ovs.Timeout(), "convert", s.remote, write(t, schema))
 	s.vsctl(t, "set bridge br-int external_ids:a=b")
 	then := s.content(t, ovsdb.OVS)
 	s.vsctl(t, "del-br br-int")

@@ -67,7 +67,7 @@ func TestProgramOfOVN(t *testing.T) {
 	ovs.Run(t, "ovsdb-tool", "create", path, ovs.SBSchema)
 	s := serve(t, path)
 	sbctl := func(args ...string) {
-		ovs.Run(t, append([]string{"ovn-sbctl", "--timeout=20", "--db=" + s.remote}, args...)...)
+		ovs.Run(t, append([]string{"ovn-sbctl", ovs.Timeout(), "--db=" + s.remote}, args...)...)
 	}
 	sbctl("init")
 	sbctl("set", "SB_Global", ".", "options:a=b", "options:northd_internal_version=22.03.1-20.21.0-58.3", "options:z=y")

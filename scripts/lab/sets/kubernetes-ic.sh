@@ -117,7 +117,7 @@ zone_logical() {
     nb_egress
     ovn-nbctl "${NB[@]}" >/dev/null
     publish_northbound
-    ovn-nbctl --timeout=20 --wait=sb sync
+    ovn-nbctl --timeout=$((20 * LAB_PATIENCE)) --wait=sb sync
     for other in "${SET_NODES[@]}"; do
         [[ $other == "$NODE" ]] || bind_remote "tstor-$other" "${CHASSIS[$other]}"
     done

@@ -90,7 +90,7 @@ topo_logical() {
     nb_services
     nb_policies
     nb_egress
-    ovn-nbctl --timeout=20 --wait=sb sync
+    ovn-nbctl --timeout=$((20 * LAB_PATIENCE)) --wait=sb sync
     for pod in "${PODS[@]}"; do
         read -r name number _ <<<"$pod"
         case $number in

@@ -86,7 +86,7 @@ topo_logical() {
     nb_security
     nb_load_balancers
     nb_services
-    ovn-nbctl --timeout=20 --wait=sb sync
+    ovn-nbctl --timeout=$((20 * LAB_PATIENCE)) --wait=sb sync
     bind_remote $VM3 $CH1
     bind_remote $VM5 $CH3
     # The MAC bindings that the routers have learned.

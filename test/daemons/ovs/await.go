@@ -3,6 +3,7 @@ package ovs
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"testing"
 	"time"
@@ -25,6 +26,9 @@ func Patience() time.Duration {
 	}
 	return 3 * time.Minute
 }
+
+// Timeout returns the option with which a tool of Open vSwitch or OVN ends after Patience.
+func Timeout() string { return fmt.Sprintf("--timeout=%.0f", math.Ceil(Patience().Seconds())) }
 
 // Until returns once a condition holds. The error says what was awaited in vain, for Patience or until the context ended.
 func Until(ctx context.Context, what string, holds func() bool) error {

@@ -37,11 +37,11 @@ func (c *Central) Resume() {
 // Nbctl runs ovn-nbctl.
 func (c *Central) Nbctl(args ...string) string {
 	c.tb.Helper()
-	return c.Run(append([]string{"ovn-nbctl", "--timeout=20", "--db=" + c.Remote}, args...)...)
+	return c.Run(append([]string{"ovn-nbctl", Timeout(), "--db=" + c.Remote}, args...)...)
 }
 
 // Sbctl runs ovn-sbctl.
 func (c *Central) Sbctl(args ...string) string {
 	c.tb.Helper()
-	return c.Run(append([]string{"ovn-sbctl", "--timeout=20", "--db=" + c.Remote}, args...)...)
+	return c.Run(append([]string{"ovn-sbctl", Timeout(), "--db=" + c.Remote}, args...)...)
 }

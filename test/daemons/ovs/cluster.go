@@ -201,7 +201,7 @@ func (m *Member) TryTransact(operations string) error {
 // Content returns every row of a table, in a fixed order.
 func (m *Member) Content(table string) string {
 	m.cluster.tb.Helper()
-	return Run(m.cluster.tb, "ovsdb-client", "--timeout=20", "--no-leader-only", "-f", "json", "--pretty", "dump", m.Remote(), m.cluster.Database, table)
+	return Run(m.cluster.tb, "ovsdb-client", Timeout(), "--no-leader-only", "-f", "json", "--pretty", "dump", m.Remote(), m.cluster.Database, table)
 }
 
 // LimitFile lets a running server write only so many more bytes to its file. The kernel ends it when

@@ -83,8 +83,8 @@ func (s *Server) Run(argv ...string) string {
 // Content returns every row of every table with its UUID, in a fixed order.
 func (s *Server) Content(database string) string {
 	s.tb.Helper()
-	s.Run("ovsdb-client", "--timeout=20", "wait", s.Remote, database, "connected")
-	return s.Run("ovsdb-client", "--timeout=20", "-f", "json", "--pretty", "dump", s.Remote, database)
+	s.Run("ovsdb-client", Timeout(), "wait", s.Remote, database, "connected")
+	return s.Run("ovsdb-client", Timeout(), "-f", "json", "--pretty", "dump", s.Remote, database)
 }
 
 // Northd starts an ovn-northd on the server's OVN databases, and returns when it has

@@ -73,17 +73,17 @@ func (s *Switch) Try(argv ...string) (string, error) { return try(argv, environm
 // Vsctl runs ovs-vsctl.
 func (s *Switch) Vsctl(args ...string) string {
 	s.tb.Helper()
-	return s.Run(append([]string{"ovs-vsctl", "--timeout=20"}, args...)...)
+	return s.Run(append([]string{"ovs-vsctl", Timeout()}, args...)...)
 }
 
 // Ofctl runs ovs-ofctl.
 func (s *Switch) Ofctl(args ...string) string {
 	s.tb.Helper()
-	return s.Run(append([]string{"ovs-ofctl", "--timeout=20"}, args...)...)
+	return s.Run(append([]string{"ovs-ofctl", Timeout()}, args...)...)
 }
 
 // Appctl runs ovs-appctl on ovs-vswitchd.
 func (s *Switch) Appctl(args ...string) string {
 	s.tb.Helper()
-	return s.Run(append([]string{"ovs-appctl", "--timeout=20"}, args...)...)
+	return s.Run(append([]string{"ovs-appctl", Timeout()}, args...)...)
 }

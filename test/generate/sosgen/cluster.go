@@ -56,7 +56,7 @@ func startCluster(tb testing.TB, file []byte, database string) (m Members, serve
 	m.JoinOnly = readFile(tb, at("2"))
 	for _, n := range []string{"1", "2"} {
 		s := ovs.Serve(tb, at(n))
-		s.Run("ovsdb-client", "--timeout=20", "wait", s.Remote, database, "connected")
+		s.Run("ovsdb-client", ovs.Timeout(), "wait", s.Remote, database, "connected")
 		servers = append(servers, s)
 	}
 	changeGlobalRow(servers[0], database)
@@ -72,7 +72,7 @@ func status(s *ovs.Server, database string) []byte {
 // changeGlobalRow changes the global row and changes it back.
 func changeGlobalRow(s *ovs.Server, database string) {
 	for _, mutation := range []string{`["external_ids", "insert", ["map", [["changed", "yes"]]]]`, `["external_ids", "delete", ["set", ["changed"]]]`} {
-		s.Run("ovsdb-client", "--timeout=20", "transact", s.Remote,
+		s.Run("ovsdb-client", ovs.Timeout(), "transact", s.Remote,
 			fmt.Sprintf(`[%q, {"op": "mutate", "table": %q, "where": [], "mutations": [%s]}]`, database, globalTable(database), mutation))
 	}
 }

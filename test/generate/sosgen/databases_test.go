@@ -14,6 +14,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/lines"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // TestDatabasesServeTheLiveRows collects the databases of a live node in every form
@@ -135,7 +136,7 @@ func rows(t *testing.T, n *Node, remote, database string) []string {
 // dumpOf returns what a server prints of all rows of a database.
 func dumpOf(t *testing.T, remote, database string) []byte {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "ovsdb-client", "--timeout=20", "-f", "json", "dump", remote, database).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "ovsdb-client", ovs.Timeout(), "-f", "json", "dump", remote, database).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", remote, err, out)
 	}
