@@ -80,11 +80,19 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// alike are the runtimes that answer by the code of another, which make test runs in their place.
-var alike = map[string]string{Podman: PodmanRootless, ProcessRoot: Process}
+// alike returns the runtime that answers by the same code as another and stands for it in make test, "" if none does.
+func alike(label string) string {
+	switch label {
+	case Podman:
+		return PodmanRootless
+	case ProcessRoot:
+		return Process
+	}
+	return ""
+}
 
 // Each runs a test on every runtime, as a subtest of the runtime's label. It skips
-// a runtime that cannot run on this machine, with the reason. The runtimes that answer by the code of another are left to
+// a runtime that cannot run on this machine, with the reason. A runtime that answers by the same code as another is left to
 // the sweep.
 func Each(t *testing.T, f func(t *testing.T, r Runtime)) {
 	each(t, append([]string{Process, ProcessRoot}, Engines()...), f)
@@ -97,7 +105,7 @@ func each(t *testing.T, labels []string, f func(t *testing.T, r Runtime)) {
 	t.Helper()
 	for _, label := range labels {
 		t.Run(label, func(t *testing.T) {
-			if other := alike[label]; other != "" {
+			if other := alike(label); other != "" {
 				sweep.Only(t, "the same test on "+other)
 			}
 			r := Get(t, label)

@@ -15,7 +15,7 @@ import (
 // nodesFolder is the folder of the nodes that are recorded alone, beside the recorded sets.
 const nodesFolder = "nodes"
 
-// topologies are those of the lab of which a node is recorded alone.
+// topologies lists the topologies of the lab whose node is recorded alone.
 func topologies() []string {
 	return []string{"openstack", "kubernetes", "ml2-ovs", "monitoring", "dpdk", "switching"}
 }
