@@ -18,7 +18,7 @@ type run struct {
 	channel  ssh.Channel
 	terminal *terminalPayload // nil for none
 	sizes    chan sizePayload // the last size that is not set yet
-	started  bool
+	words    []string         // of the command line; nil before it is known
 	running  sync.WaitGroup
 }
 
@@ -27,18 +27,24 @@ func (e *end) session(ctx context.Context, channel ssh.Channel, requests <-chan 
 	ctx, cancel := context.WithCancel(ctx)
 	run := &run{end: e, channel: channel, sizes: make(chan sizePayload, 1)}
 	for request := range requests {
-		_ = request.Reply(run.take(ctx, request), nil) // fails if the near end is gone
+		taken := run.take(request)
+		_ = request.Reply(taken, nil) // fails if the near end is gone
+		// The command starts after the reply: one that ends at once would close the channel
+		// before it, and the near end would miss the reply.
+		if taken && request.Type == requestExec {
+			run.running.Go(func() { run.run(ctx) })
+		}
 	}
 	cancel()
 	run.running.Wait()
 }
 
-// take does what a request asks for, and reports whether it is a valid one.
-func (r *run) take(ctx context.Context, request *ssh.Request) bool {
+// take notes what a request asks for, and reports whether it is a valid one.
+func (r *run) take(request *ssh.Request) bool {
 	switch request.Type {
 	case requestTerminal:
 		var payload terminalPayload
-		if r.started || ssh.Unmarshal(request.Payload, &payload) != nil {
+		if r.words != nil || ssh.Unmarshal(request.Payload, &payload) != nil {
 			return false
 		}
 		r.terminal = &payload
@@ -56,24 +62,23 @@ func (r *run) take(ctx context.Context, request *ssh.Request) bool {
 		return true
 	case requestExec:
 		var payload commandPayload
-		if r.started || ssh.Unmarshal(request.Payload, &payload) != nil {
+		if r.words != nil || ssh.Unmarshal(request.Payload, &payload) != nil {
 			return false
 		}
-		r.started = true
-		r.running.Go(func() { r.run(ctx, splitWords(payload.Command), r.terminal != nil) })
+		r.words = splitWords(payload.Command)
 		return true
 	}
 	return false
 }
 
-// run runs a command until it ends or ctx does, and closes the session.
-func (r *run) run(ctx context.Context, words []string, inTerminal bool) {
+// run runs the command until it ends or ctx does, and closes the session.
+func (r *run) run(ctx context.Context) {
 	defer r.channel.Close()
 	runIn := r.withPipes
-	if inTerminal {
+	if r.terminal != nil {
 		runIn = r.inTerminal
 	}
-	exit, err := runIn(ctx, words)
+	exit, err := runIn(ctx, r.words)
 	switch {
 	case ctx.Err() != nil:
 		r.cut.Store(true)
