@@ -48,20 +48,20 @@ dist: man
 demo: deps build
 	scripts/demo build/ovs-offline
 
-# Tests start real daemons: two packages at a time are what two cores take. testrun records the sets of the lab, if what makes
-# them has changed, and ends what tests leave. The packages that take longest begin, so that none of them runs alone at
-# the end. make lint vets, and no test reads the symbols of a program.
+# Tests start real daemons, and wait for them: three packages at a time keep two cores busy. testrun records the sets of the
+# lab, if what makes them has changed, and ends what tests leave. The packages that take longest begin, so that none of them
+# runs alone at the end. make lint vets, and no test reads the symbols of a program.
 TESTED = --format pkgname-and-test-fails --format-hide-empty-pkg
 UNVETTED = -vet=off -ldflags=-s
 PACKAGES = ./cmd ./test/generate/sosgen ./test/oracle/fidelity ./replica/restore ./...
 test: test-deps build/testrun
-	build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/test.json -- $(UNVETTED) -count=1 -p 2 -timeout 30m $(PACKAGES)
+	build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/test.json -- $(UNVETTED) -count=1 -p 3 -timeout 30m $(PACKAGES)
 	@scripts/figures build/test.json
 
 # All rows of all tests: what `make test` has of each shape and each kind of truth, and the products of these. CI does not
 # run it.
 sweep: test-deps build/testrun
-	OVS_OFFLINE_SWEEP=1 build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/sweep.json -- $(UNVETTED) -count=1 -p 2 -timeout 90m $(PACKAGES)
+	OVS_OFFLINE_SWEEP=1 build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/sweep.json -- $(UNVETTED) -count=1 -p 3 -timeout 90m $(PACKAGES)
 	@scripts/figures build/sweep.json
 
 build/testrun: $(shell find scripts/testrun test/oracle/sets internal/filelock -name '*.go')
