@@ -13,8 +13,12 @@ import (
 // time.ParseDuration takes it. A test that waits so long has failed: how fast a machine is decides nothing.
 const PatienceVariable = "OVS_OFFLINE_PATIENCE"
 
-// pause is the time between two looks at a condition.
-const pause = 5 * time.Millisecond
+// pause and longestPause bound the time between two looks at a condition: in between, it is four times as long as the look
+// took, so that one that runs a program leaves the machine to what it waits for.
+const (
+	pause        = 5 * time.Millisecond
+	longestPause = 250 * time.Millisecond
+)
 
 // attempts is how often Resend sends a packet.
 const attempts = 4
@@ -34,14 +38,17 @@ func Timeout() string { return fmt.Sprintf("--timeout=%.0f", math.Ceil(Patience(
 func Until(ctx context.Context, what string, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience())
 	defer cancel()
-	for !holds() {
+	for {
+		began := time.Now()
+		if holds() {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waited in vain for %s: %w", what, ctx.Err())
-		case <-time.After(pause):
+		case <-time.After(min(max(4*time.Since(began), pause), longestPause)):
 		}
 	}
-	return nil
 }
 
 // Await returns once a condition holds, and fails the test if that takes longer than Patience. The failure has what was
