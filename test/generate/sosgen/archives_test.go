@@ -90,20 +90,31 @@ func TestEveryPackagingGivesTheSameNode(t *testing.T) {
 // sameNode checks which files are collected from a path.
 func sameNode(t *testing.T, want map[string]string, path string) {
 	t.Helper()
-	if have := collectedFrom(t, path); !maps.Equal(want, have) {
+	sameFiles(t, want, collectedFrom(t, path), path)
+}
+
+// sameFiles compares what filesOf returns.
+func sameFiles(t *testing.T, want, have map[string]string, path string) {
+	t.Helper()
+	if !maps.Equal(want, have) {
 		missing, other, extra := compare(want, have)
 		t.Errorf("%s: missing %.300q, different %.300q, extra %.300q", path, missing, other, extra)
 	}
 }
 
-// collectedFrom collects a path and returns each file of the workdir with its
-// checksum. Several nodes have a folder each.
+// collectedFrom collects a path and returns the collected files.
 func collectedFrom(t *testing.T, path string) map[string]string {
 	t.Helper()
 	dir := shortDir(t)
 	if o := collectInto(t, dir, path); o.code != 0 {
 		t.Fatalf("%s: %d: %s", path, o.code, o.err)
 	}
+	return filesOf(t, dir)
+}
+
+// filesOf returns each collected file of a workdir with its checksum. Several nodes have a folder each.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
 	files := map[string]string{}
 	manifests, err := filepath.Glob(filepath.Join(dir, "*", "manifest.json"))
 	if err != nil {
@@ -130,7 +141,7 @@ func collectedFrom(t *testing.T, path string) map[string]string {
 		}
 	}
 	if len(files) == 0 {
-		t.Fatalf("nothing was collected from %s", path)
+		t.Fatalf("nothing was collected from %s", dir)
 	}
 	return files
 }

@@ -36,8 +36,8 @@ func supplies(e Era, n *Node) func(Bridge) supply {
 	}
 }
 
-// TestEveryEraReplays replays a report of each era of sos. For one topology it also
-// replays the reports without manifest, which are read by their file names.
+// TestEveryEraReplays replays a report of each era of sos. From a report without manifest, which is read by its
+// file names, the same files are collected.
 func TestEveryEraReplays(t *testing.T) {
 	// The databases of OVN are in four places; all else that eras differ in is in ml2-ovs, too.
 	kept := map[string][]string{"openstack": {"3.8", "4.3", "4.4-4.7.1", newest().Name}, "kubernetes": {newest().Name}}
@@ -51,22 +51,24 @@ func TestEveryEraReplays(t *testing.T) {
 			t.Run(topology+" "+e.Name, func(t *testing.T) {
 				t.Parallel()
 				path := reportFolder(t, n, n.Report(e))
-				r := checkEra(t, n, e, path)
+				r := replay(t, path)
+				checkBridges(t, n, r, supplies(e, n))
 				checkInspection(t, n, e, path, r)
 				if e.HasClientLogs() {
 					checkClientLogs(t, n, r)
+				}
+				if e.HasManifest() {
+					byNames, dir := reportFolder(t, n, WithoutManifest(n.Report(e))), shortDir(t)
+					if o := collectInto(t, dir, byNames); o.code != r.collected.code {
+						t.Errorf("without manifest, collect exits with %d, and not with %d", o.code, r.collected.code)
+					}
+					sameFiles(t, filesOf(t, r.Workdir.Path()), filesOf(t, dir), byNames)
 				}
 				f := r.log(t, n)
 				if want := leastFidelity()[topology][e.Name]; sameResults(f) < want {
 					t.Errorf("the traces of %.1f %% of the packets have the same result, want %.1f %%", sameResults(f), want)
 				}
 			})
-			if topology == "ml2-ovs" && e.HasManifest() {
-				t.Run(topology+" "+e.Name+" by names", func(t *testing.T) {
-					t.Parallel()
-					checkEra(t, n, e, reportFolder(t, n, WithoutManifest(n.Report(e))))
-				})
-			}
 		}
 	}
 }
@@ -74,13 +76,6 @@ func TestEveryEraReplays(t *testing.T) {
 func reportFolder(t *testing.T, n *Node, report Tree) string {
 	t.Helper()
 	return writeTop(t, fmt.Sprintf(reportName, n.Host), report)
-}
-
-func checkEra(t *testing.T, n *Node, e Era, path string) *replica {
-	t.Helper()
-	r := replay(t, path)
-	checkBridges(t, n, r, supplies(e, n))
-	return r
 }
 
 // sameResults returns the percentage of packets with the result lines of the live
