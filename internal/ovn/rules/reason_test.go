@@ -1,13 +1,11 @@
 package rules
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
@@ -134,10 +132,8 @@ func TestRulesOfReleases(t *testing.T) {
 		}
 		for _, topology := range []string{"openstack", "kubernetes"} {
 			t.Run(name+topology, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-				defer cancel()
 				dir := filepath.Join(t.TempDir(), topology)
-				if _, err := fidelity.LabIn(ctx, root, "../../../scripts/lab/lab", topology, dir); err != nil {
+				if _, err := fidelity.LabIn(t.Context(), root, "../../../scripts/lab/lab", topology, dir); err != nil {
 					t.Fatal(err)
 				}
 				node := captures.NodeIn(t, dir)

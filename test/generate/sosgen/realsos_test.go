@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
@@ -48,8 +47,6 @@ func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned stri
 		t.Skip("sos report needs root")
 	}
 	needLab(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
 	dir := shortDir(t)
 	out := t.TempDir()
 	t.Cleanup(func() {
@@ -61,7 +58,7 @@ func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned stri
 		}
 	})
 	for _, argv := range [][]string{{"up", topology, dir}, {"capture", dir, out}, {"sos", dir, filepath.Join(out, "real")}, {"oracle", dir, out}} {
-		if _, err := command.Run(ctx, command.Command{Argv: append([]string{lab}, argv...)}); err != nil {
+		if _, err := command.Run(t.Context(), command.Command{Argv: append([]string{lab}, argv...)}); err != nil {
 			t.Fatal(err)
 		}
 	}
