@@ -153,6 +153,7 @@ func (m *machine) kill() {
 // whose replica is there, and links to it.
 func newMachine(t *testing.T) (*machine, *workdir.Dir, *Links) {
 	t.Helper()
+	ovs.Need(t) // its far end is a process
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	m := &machine{root: ovs.Dir(t), node: "compute1"}
 	if err := os.MkdirAll(filepath.Join(m.Folder(), "var-run", "ovs"), 0o700); err != nil {

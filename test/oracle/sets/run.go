@@ -15,6 +15,7 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/unixctl"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // Options of Run.
@@ -374,6 +375,7 @@ func OfKernel(t testing.TB, names []string) []*Set {
 // set cannot run.
 func RecordedNamespaces(t testing.TB, lab, name string) *Set {
 	t.Helper()
+	ovs.Need(t)
 	if folder := os.Getenv(RecordedVariable); folder != "" {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
 			t.Skipf("the set %s was not recorded: %v", name, MissingForNamespaces())
@@ -387,9 +389,10 @@ func RecordedNamespaces(t testing.TB, lab, name string) *Set {
 }
 
 // Recorded returns a set that was recorded, or runs it. lab is the path of the lab's
-// program.
+// program. In -short mode it skips the test.
 func Recorded(t testing.TB, lab, name string) *Set {
 	t.Helper()
+	ovs.Need(t)
 	if folder := os.Getenv(RecordedVariable); folder != "" {
 		s, err := Load(filepath.Join(folder, name))
 		if err != nil {
