@@ -139,6 +139,9 @@ func restoreFloodOrder(ctx context.Context, replica *Replica, outcome *report.Ou
 				changes = append(changes, ovsdb.Update("Interface", iface.UUID, ovsdb.Columns{"type": iface.Type}))
 			}
 		}
+		if added == 0 && round == 0 {
+			return nil
+		}
 		if added == 0 {
 			break
 		}
@@ -147,12 +150,11 @@ func restoreFloodOrder(ctx context.Context, replica *Replica, outcome *report.Ou
 		}
 		outcome.Note(report.Restored, "")
 	}
-	if len(replica.mirrors) == 0 {
-		return nil
-	}
 	if len(replica.mirrors) > 1 {
 		outcome.Note(report.Approximated, "a packet goes through several mirrors in the order in which ovs-vswitchd sets them up when it starts: which one came first on the live node is not recorded")
 	}
+	// ovs-vswitchd may write that a patch port lacks its peer after the round in which the peer was added. Its next
+	// reconfiguration removes such an error.
 	return replica.reconfigure(ctx, replica.mirrors)
 }
 
