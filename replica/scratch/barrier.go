@@ -42,15 +42,19 @@ func (e *EndedError) Error() string { return e.Program + " has ended: " + e.Prob
 // connections, so it may report the number before it has seen the change. What it writes
 // to that database with its report comes after the change, though: a second number is
 // certain to include it. The same holds for ports that it claims, which northd answers.
-// Without such changes, the first number is enough.
+// Without such changes, the first number is enough, once every ovn-controller knows what its switch
+// supports (firstNumbers).
 func (s *Scratch) Wait(ctx context.Context) error {
 	limit := s.TimeLimit()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", ErrNotReady, limit))
 	defer cancel()
 	needed := 1 // rounds in a row without a change
-	for quiet := 0; quiet < needed; {
+	for quiet := 0; quiet < needed || s.numbers < firstNumbers; s.numbers++ {
 		if err := s.awaitFlows(ctx); err != nil {
 			return err
+		}
+		if s.numbers < firstNumbers {
+			s.turnSwitches(ctx)
 		}
 		changed, err := s.follow(ctx)
 		if err != nil {
@@ -62,6 +66,24 @@ func (s *Scratch) Wait(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// firstNumbers is how many numbers an ovn-controller has to report before it is certain to have used that its switch supports
+// meters, without which it leaves them out of flows. Releases from 21.09 to 23.03.1 install flows before they know
+// (lib/features.c of OVN), and compute all anew then. They ask over a connection of its own, which takes a step with each number:
+// connect, ask, get the answer. Another passes if a transaction under way keeps ovn-controller from computing, and the last
+// is reported after its flows are installed.
+const firstNumbers = 5
+
+// turnSwitches lets each ovs-vswitchd take what its connections hold, and answer: it answers one command in each turn of its main
+// loop, accepts a connection in one turn, and reads from that in the next.
+func (s *Scratch) turnSwitches(ctx context.Context) {
+	for range 3 {
+		for _, daemons := range s.nodes {
+			d := daemons.vswitchd()
+			_, _ = daemon.Ask(ctx, s.options.Runtime, d.RunDir, d.Program, "version") // awaitFlows finds one that has ended
+		}
+	}
 }
 
 // follow numbers the ports that ovn-controllers have added, gives BFD sessions a state, and

@@ -62,6 +62,7 @@ type Scratch struct {
 	nodes   map[string]*nodeDaemons // by the node's name
 	nb, sb  *ovsdb.Client           // nb is nil without northd
 	config  int                     // the latest nb_cfg
+	numbers int                     // how many nb_cfg all nodes have reported
 	remarks []string
 	watch   watch
 
