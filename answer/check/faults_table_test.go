@@ -13,7 +13,7 @@ func openstackFaults() []fault {
 
 func addressFaults() []fault {
 	return []fault{
-		{name: "an instance gets the MAC address of another", rule: "duplicate-mac", says: "port vm2 ({port vm2}) and port vm1 ({port vm1}) of switch blue",
+		{name: "an instance gets the MAC address of another", alone: true, rule: "duplicate-mac", says: "port vm2 ({port vm2}) and port vm1 ({port vm1}) of switch blue",
 			plant: `nb set Logical_Switch_Port {port vm2} addresses="\"fa:16:3e:10:00:05 192.168.10.6 fd00:10::6\""`,
 			undo:  `nb set Logical_Switch_Port {port vm2} addresses="\"fa:16:3e:10:00:06 192.168.10.6 fd00:10::6\""`},
 		{name: "an instance gets the IP address of another", rule: "duplicate-ip", says: "have the same IP address 192.168.10.5",
@@ -135,7 +135,7 @@ func gatewayFaults() []fault {
 			plant: strings.Repeat(`nb --wait=hv set Gateway_Chassis {nb Gateway_Chassis priority=2 _uuid} chassis_name="\"{sb Chassis hostname=compute1 name}\""
 				nb --wait=hv set Gateway_Chassis {nb Gateway_Chassis priority=2 _uuid} chassis_name="\"{sb Chassis hostname=gateway name}\""
 			`, 11)},
-		{name: "a node loses its bridge to a physical network", rule: "localnet-unmapped", says: "chassis compute2 has ports of switch vlan120",
+		{name: "a node loses its bridge to a physical network", alone: true, rule: "localnet-unmapped", says: "chassis compute2 has ports of switch vlan120",
 			plant: `vsctl@compute2 set Open_vSwitch . external_ids:ovn-bridge-mappings="\"\""
 				sb wait-until Chassis {sb Chassis hostname=compute2 _uuid} other_config:ovn-bridge-mappings="\"\""`,
 			undo: `vsctl@compute2 set Open_vSwitch . external_ids:ovn-bridge-mappings="\"physnet1:br-ex\""

@@ -40,11 +40,14 @@ type fault struct {
 	// causes names the rules that find what follows from the fault.
 	causes []string
 	// beside plants the fault in one round with the one before it, which it does not touch, or which it is
-	// itself, as another rule sees it. Nothing may be found before those of a round; before a single one, one finding may be.
+	// itself, as another rule sees it. Nothing may be found before those of a round; before a single one, one finding may be, and
+	// in make test, where rounds are joined, one for each.
 	beside bool
 	// also has make test plant the fault, though one of its rule is planted in the other set or before it: for words that
 	// the other one does not have, as the names of pods, or for databases of each node.
 	also bool
+	// alone plants the fault in a round of its own, also in make test: it touches what its neighbours touch.
+	alone bool
 	// here leaves the fault out with the daemons of other releases, as drift, which needs their programs.
 	here bool
 }
@@ -144,16 +147,40 @@ func plantedInOpenStack() map[string]bool {
 	return names
 }
 
-// kept returns the rounds that have a fault of a rule that was not planted before; in a sweep, all.
+// kept returns the rounds that have a fault of a rule that was not planted before, up to three as one; in a sweep, all, one by one.
 func kept(faults []fault, planted map[string]bool) [][]fault {
-	return sweep.Rows(rounds(faults), func(together []fault) (keep bool) {
+	if sweep.Whole() {
+		return rounds(faults)
+	}
+	var joined [][]fault
+	for _, round := range firstOfEachRule(rounds(faults), planted) {
+		last := len(joined) - 1
+		if last >= 0 && len(joined[last]) < 3 && plain(joined[last]) && plain(round) {
+			joined[last] = append(joined[last], round...)
+		} else {
+			joined = append(joined, round)
+		}
+	}
+	return joined
+}
+
+// plain reports whether nothing but the sentence and the rule of the faults of a round matters.
+func plain(round []fault) bool {
+	return !slices.ContainsFunc(round, func(f fault) bool {
+		return f.alone || f.sync != "" || f.quiet || f.later != "" || f.here || f.outputs || f.dumps || f.logs || len(f.causes) > 0
+	})
+}
+
+// firstOfEachRule returns the rounds that have a fault of a rule that was not planted before.
+func firstOfEachRule(all [][]fault, planted map[string]bool) [][]fault {
+	return slices.DeleteFunc(all, func(together []fault) (keep bool) {
 		for _, f := range together {
 			keep = keep || f.also || !planted[f.rule]
 		}
 		for _, f := range together {
 			planted[f.rule] = planted[f.rule] || keep
 		}
-		return keep
+		return !keep
 	})
 }
 
@@ -187,8 +214,12 @@ func (l *live) round(faults []fault) {
 	for _, f := range slices.Backward(faults) {
 		l.run(f.undo)
 	}
+	most := max(2, len(faults))
+	if !sweep.Whole() {
+		most = 2 * len(faults)
+	}
 	for _, f := range faults {
-		l.expect(found, max(2, len(faults)), f.name, f.rule, l.expand(f.says), start)
+		l.expect(found, most, f.name, f.rule, l.expand(f.says), start)
 	}
 }
 
