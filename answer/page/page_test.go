@@ -312,12 +312,12 @@ func (c *labCase) byKeyboard(t *testing.T) {
 func (c *labCase) looks(t *testing.T) {
 	addresses := c.addresses()
 	t.Logf("%d views", len(addresses))
-	for _, address := range addresses {
+	for _, address := range sweep.Spread(addresses, 60) {
 		c.goTo(address)
 		c.checkLooks(address)
 	}
 	c.resize(1600)
-	for _, address := range sweep.Spread(addresses, 30) {
+	for _, address := range sweep.Spread(addresses, 15) {
 		c.goTo(address)
 		c.checkLooks(address)
 	}

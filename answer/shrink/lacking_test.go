@@ -11,6 +11,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -88,6 +89,7 @@ func TestAFlowThatANodeLacksIsFound(t *testing.T) {
 
 // TestAGroupThatANodeLacksIsFound removes the group of a load balancer, whose number depends on the rest of the database.
 func TestAGroupThatANodeLacksIsFound(t *testing.T) {
+	sweep.Only(t, "TestAFlowThatANodeLacksIsFound, but for the numbers of groups,")
 	deployment := recorded(t)
 	without(t, deployment, workdir.Groups, "nat(dst=192.168.10.6:443)")
 	result, err := lackingIn(t, deployment, "nat(dst=192.168.10.6:443)")

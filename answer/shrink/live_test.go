@@ -105,7 +105,7 @@ func sandbox(t *testing.T, result *Result) *ovs.Central {
 // ovn-trace in a sandbox that only the printed script has filled. In a sweep there are hundreds of ACLs, and the packet passes two
 // nodes.
 func TestAPlantedDropIsFound(t *testing.T) {
-	acls, to := sweep.Count(400, 60), "vm3" // on the node of vm2
+	acls, to := sweep.Count(400, 24), "vm3" // on the node of vm2
 	if sweep.Whole() {
 		to = "vm1"
 	}
@@ -140,7 +140,7 @@ func TestAPlantedDropIsFound(t *testing.T) {
 
 // TestAMessageIsFound shrinks a database to the one ACL that the ovn-controller of a node can't parse.
 func TestAMessageIsFound(t *testing.T) {
-	deployment := planted(t, 50, "--", "acl-add", blue, "to-lport", "2000", "ip4 && tcp.dst == {1, 2} && nonsense == 5", "drop")
+	deployment := planted(t, sweep.Count(50, 12), "--", "acl-add", blue, "to-lport", "2000", "ip4 && tcp.dst == {1, 2} && nonsense == 5", "drop")
 	deployment.Nodes = []ovn.Node{compute1(t, deployment)}
 	result, err := Find(t.Context(), Question{Log: "nonsense", Question: whatif.Question{Deployment: deployment, Runtime: choose.Process, Version: "test"}})
 	if err != nil {
