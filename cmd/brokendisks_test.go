@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 )
@@ -61,13 +62,26 @@ func needReplica() []string {
 	return []string{"diff", "exec", "shell", "logs", "reach", "report", "show", "status", "trace", "translate"}
 }
 
+// onDisks returns the commands that a broken disk is tried with: outside of a sweep, those of each way to use a workdir, TMPDIR
+// or the folder of images, to need a replica or none, and to need no disk at all.
+func onDisks(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for name, l := range wordsOfCommands() {
+		if l.args != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return sweep.Named(t, names, func(name string) string { return name }, "collect", "collect-db-ovs", "load", "save", "image add", "start", "stop", "drift",
+		"inspect", "compare", "flows", "graph", "history", "list", "mcp", "exec", "trace", "status")
+}
+
 // onDisk runs each command in a namespace with a broken disk.
 func (s session) onDisk(t *testing.T, n *namespace, d disk, paths map[string]string) {
 	before := pathsIn(t, n.inside(n.top))
-	for name, l := range wordsOfCommands() {
-		if l.args == nil {
-			continue
-		}
+	for _, name := range onDisks(t) {
+		l := wordsOfCommands()[name]
 		if name == "start" || name == "stop" {
 			l.args = []string{name} // in the workdir with data
 		}
@@ -116,8 +130,9 @@ func (s session) asAnother(t *testing.T, paths map[string]string) {
 	}
 	before := pathsIn(t, dir)
 	none := []string{"inspect", "image add", "mcp", "doctor", "list", "help", "image list", "completion bash", "completion zsh", "completion fish", "completion powershell"}
-	for name, l := range wordsOfCommands() {
-		if l.args == nil || slices.Contains(none, name) {
+	for _, name := range onDisks(t) {
+		l := wordsOfCommands()[name]
+		if slices.Contains(none, name) {
 			continue // it does not use the workdir, or only the tools of mcp do
 		}
 		c := exec.Command(bin, with(t, l.args, map[string]string{"CAPTURE": capture, "FILE": saved, "WORKDIR": wd, "STARTED": wd, "NEW": wd})...)
