@@ -131,7 +131,7 @@ func (s session) containers() []string {
 }
 
 // TestStopAndStartAfterKilledStart kills ovs-offline at different moments of a start:
-// stop removes everything, and another start succeeds.
+// stop removes everything, and another start succeeds. Outside of a sweep, one engine has the stop, and the other the start.
 func TestStopAndStartAfterKilledStart(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server")
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
@@ -141,11 +141,14 @@ func TestStopAndStartAfterKilledStart(t *testing.T) {
 		t.Cleanup(func() { s.run("stop") })
 		moments := []string{"runtime: ", "Starting ovsdb-server-ovs", "Starting ovs-vswitchd"}
 		for _, moment := range sweep.Rows(moments, func(m string) bool {
-			return m == "Starting ovs-vswitchd" || m == "runtime: " && r.Label == engines.Process
+			return r.Label == engines.Process && m != "Starting ovsdb-server-ovs" || r.Label == engines.Docker && m == "Starting ovs-vswitchd"
 		}) {
 			s.killAt(moment)
 			s.run("stop")
 			s.clean("killed at " + moment + ", then stop")
+		}
+		if r.Label == engines.Docker && !sweep.Whole() {
+			return
 		}
 		s.killAt("Starting ovs-vswitchd")
 		if out := s.run("start"); !strings.Contains(out, "Offline OVS Debugging started") {
