@@ -126,13 +126,13 @@ func translated(text string, by map[string]string) string {
 // firstMember matches the name of a group without a name, which reach calls by the first of its members in the order of names.
 var firstMember = regexp.MustCompile(`\S+ \+([0-9]+)`)
 
-// answersOf returns the cells of the matrix of a folder's replicas, and what drift prints, with everything replaced as a
-// map says.
-func (s session) answersOf(folder string, by map[string]string) (cells, drift []string) {
+// answersOf returns the cells of the matrix of a folder's replicas for some ports, or else for those of its rules, and what
+// drift prints, with everything replaced as a map says.
+func (s session) answersOf(folder string, ports []string, by map[string]string) (cells, drift []string) {
 	s.t.Helper()
 	s.run("-w", folder, "start")
 	defer s.run("-w", folder, "stop")
-	out, err := s.command("-w", folder, "reach", "--all-members", "-o", "json").Output()
+	out, err := s.command("-w", folder, "reach", "--all-members", "--port", strings.Join(ports, ","), "-o", "json").Output()
 	if len(out) == 0 {
 		s.t.Fatal(err)
 	}
@@ -192,8 +192,12 @@ func TestAnonymisedDataGivesTheSameAnswers(t *testing.T) {
 			}
 			collect(t, s, original)
 			by := s.anonymised(original, copied)
-			cells, drift := s.answersOf(original, by)
-			gotCells, gotDrift := s.answersOf(copied, nil)
+			var ports []string
+			if name == "openstack" && !sweep.Whole() {
+				ports = []string{"icmp", "tcp/22", "tcp/23", "udp/161"} // of rules that allow, reject, and allow without state
+			}
+			cells, drift := s.answersOf(original, ports, by)
+			gotCells, gotDrift := s.answersOf(copied, ports, nil)
 			if len(cells) < 100 {
 				t.Errorf("only %d cells", len(cells))
 			}
