@@ -11,11 +11,10 @@ import (
 	"ovs-offline/test/check/files"
 )
 
-// TestFilesAddedByHand checks that stp/show, rstp/show and dpif/show are used
+// filesAddedByHand checks that stp/show, rstp/show and dpif/show are used
 // when a person adds them to recorded/: sos collects none of them. Here the states of
 // spanning trees and the datapath port numbers are in no other file.
-func TestFilesAddedByHand(t *testing.T) {
-	node := treesNode(t)
+func filesAddedByHand(t *testing.T, node *liveNode) {
 	sosreport := node.report()
 	for _, output := range []string{"ovs-vsctl_-t_5_list_port", "ovs-ofctl_show_stp", "ovs-ofctl_show_rstp", "ovs-appctl_dpctl.show_-s_system@ovs-system"} {
 		remove(t, sosreport, output)

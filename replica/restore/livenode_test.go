@@ -189,6 +189,12 @@ func differences(live, replica *liveNode, packets ...string) []string {
 	return list
 }
 
+// anyDiffers reports whether the trace of any of the packets differs. It ends with the first that does.
+func anyDiffers(live, replica *liveNode, packets ...string) bool {
+	live.t.Helper()
+	return slices.ContainsFunc(packets, func(p string) bool { return len(differences(live, replica, p)) > 0 })
+}
+
 // wantStep checks that a step, before the daemons or on them, reported a status
 // and, where that is "restored", nothing worse; and that its details contain texts.
 func (r *replayed) wantStep(name string, want report.Status, contains ...string) {

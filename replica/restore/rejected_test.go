@@ -50,7 +50,7 @@ func TestRejectedEntriesTakeFewRuns(t *testing.T) {
 		{workdir.Groups, "dump-groups", " group_id=%d,type=all,bucket=bucket_id:0,actions=drop",
 			[]string{" group_id=%d,type=some,bucket=bucket_id:0,actions=drop", " group_id=%d,type=indirect"}},
 	} {
-		for _, line := range c.bad {
+		for _, line := range sweep.Spread(c.bad, 2) { // one that ovs-ofctl can't read, and one that the switch refuses
 			text := map[workdir.Dump]string{workdir.Flows: "OFPST_FLOW", workdir.Groups: "OFPST_GROUP_DESC"}[c.dump] + " reply (OF1.5) (xid=0x2):\n"
 			for i := range all {
 				form := c.good

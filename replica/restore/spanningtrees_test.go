@@ -51,10 +51,17 @@ func treePackets() []string {
 	return append(packets, "stp in_port=outside,ip,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02", "alone in_port=alone-vm,arp")
 }
 
-// TestSpanningTrees checks that each port of a spanning tree is in its recorded
-// state. Without the step no port forwards.
+// TestSpanningTrees replays spanning trees from what sos collects and from what a person adds. The live node, which takes
+// seconds to settle, is the same.
 func TestSpanningTrees(t *testing.T) {
 	node := treesNode(t)
+	t.Run("collected", func(t *testing.T) { spanningTrees(t, node) })
+	t.Run("added by hand", func(t *testing.T) { filesAddedByHand(t, node) })
+}
+
+// spanningTrees checks that each port of a spanning tree is in its recorded
+// state. Without the step no port forwards.
+func spanningTrees(t *testing.T, node *liveNode) {
 	// ovs-vswitchd writes a state to the database seconds later.
 	for _, wanted := range []string{"stp_role=root, stp_sec_in_state=\"[0-9]+\", stp_state=forwarding", "stp_role=alternate", "rstp_port_role=Alternate"} {
 		node.waitTool(wanted, "ovs-vsctl", "list", "port")

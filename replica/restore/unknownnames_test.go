@@ -7,12 +7,13 @@ import (
 
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/check/sweep"
 )
 
 // TestUnknownNamesAreCounted checks that names which the database does not have
 // are counted and reported once, and that the rest is restored.
 func TestUnknownNamesAreCounted(t *testing.T) {
-	const many = 20000
+	many := sweep.Count(20000, 2000) // a thousand details would be listed
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "add-port", "br0", "a", "--", "set", "Interface", "a", "bfd:enable=true",
 		"--", "add-port", "br0", "b", "--", "set", "Interface", "b", "cfm_mpid=1",

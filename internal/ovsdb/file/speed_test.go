@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/check/sweep"
 )
 
 // writeLarge writes a database of records transactions of 1000 rows each.
@@ -77,6 +78,8 @@ func TestLargeRecordsAreReadAsStreamsAre(t *testing.T) {
 	committed := member(`{"commit_index":3}`)
 	tornSnapshot := bytes.Clone(snapshot)
 	tornSnapshot[len(tornSnapshot)/2] = '\\'
+	// A file is unpacked before it is read: outside of a sweep, a row of each form is gzip'd too.
+	packedToo := []string{"a member with entries", "a member, rewritten", "and more records", "flipped", "cut off", "text at the end"}
 	for name, parts := range map[string][][]byte{
 		"a member": {snapshot}, "a member with entries": {snapshot, entry, committed}, "a member, an entry uncommitted": {snapshot, entry}, "a member, and text": {snapshot, []byte("text\n"), entry, committed},
 		"a member, rewritten":                  {bytes.Replace(snapshot, []byte("127.0.0.1"), []byte("100.0.0.123"), 2), entry, committed},
@@ -98,10 +101,12 @@ func TestLargeRecordsAreReadAsStreamsAre(t *testing.T) {
 			if !bytes.Equal(got, want) || !reflect.DeepEqual(gotInfo, wantInfo) || !slices.Equal(gotRemarks, wantRemarks) {
 				t.Errorf("%d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(got), gotInfo, gotRemarks, len(want), wantInfo, wantRemarks)
 			}
-			packed, packedInfo, packedRemarks := standaloneOf(t, files.Gzip(t, text))
-			packedInfo.Gzip = false
-			if !bytes.Equal(got, packed) || !reflect.DeepEqual(gotInfo, packedInfo) || !slices.Equal(gotRemarks, packedRemarks) {
-				t.Errorf("gzip'd: %d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(packed), packedInfo, packedRemarks, len(got), gotInfo, gotRemarks)
+			if sweep.Whole() || slices.Contains(packedToo, name) {
+				packed, packedInfo, packedRemarks := standaloneOf(t, files.Gzip(t, text))
+				packedInfo.Gzip = false
+				if !bytes.Equal(got, packed) || !reflect.DeepEqual(gotInfo, packedInfo) || !slices.Equal(gotRemarks, packedRemarks) {
+					t.Errorf("gzip'd: %d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(packed), packedInfo, packedRemarks, len(got), gotInfo, gotRemarks)
+				}
 			}
 			inspected, err := Inspect(t.Context(), bytes.NewReader(text))
 			path := filepath.Join(t.TempDir(), "x.db")
