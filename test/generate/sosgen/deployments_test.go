@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -60,11 +61,16 @@ type upload struct {
 }
 
 // writeUploads writes reports into one folder. The names of the archives are in a
-// random order.
+// random order in a sweep, and else in the reverse one: the databases come last.
 func writeUploads(t *testing.T, uploads []upload) string {
 	t.Helper()
 	dir := t.TempDir()
 	order := rand.Perm(len(uploads))
+	if !sweep.Whole() {
+		for i := range order {
+			order[i] = len(uploads) - 1 - i
+		}
+	}
 	for i, u := range uploads {
 		top := fmt.Sprintf("sosreport-%s-%s-abcdefg", u.node.Host, u.date)
 		file := filepath.Join(dir, fmt.Sprintf("%d-%d.tar", order[i], i))
@@ -75,11 +81,11 @@ func writeUploads(t *testing.T, uploads []upload) string {
 	return dir
 }
 
-// checkUploads collects the reports in several orders of their names, and checks
+// checkUploads collects the reports, in a sweep in several orders of their names, and checks
 // that each node has the databases of its own deployment, byte for byte.
 func checkUploads(t *testing.T, code int, uploads ...upload) (o outcome, parent string) {
 	t.Helper()
-	for range 3 {
+	for range sweep.Count(3, 1) {
 		parent = shortDir(t)
 		o = collectInto(t, parent, writeUploads(t, uploads))
 		if o.code != code {

@@ -57,6 +57,8 @@ func TestEveryEraReplays(t *testing.T) {
 				if e.HasClientLogs() {
 					checkClientLogs(t, n, r)
 				}
+				checkMachine(t, append(n.Machine(), n.Namespaces(e)...), r.Workdir.Path())
+				checkNamespaces(t, r.Workdir.Path(), namespaceNames()...)
 				if e.HasManifest() {
 					byNames, dir := reportFolder(t, n, WithoutManifest(n.Report(e))), shortDir(t)
 					if o := collectInto(t, dir, byNames); o.code != r.collected.code {

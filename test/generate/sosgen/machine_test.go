@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/sweep"
 )
 
 // TestEveryEraHasTheMachine checks that the logs and outputs in the reports of every era arrive as
 // they were, with the manifest of sos and without it.
 func TestEveryEraHasTheMachine(t *testing.T) {
+	sweep.Only(t, "TestEveryEraReplays")
 	n := recorded(t, "openstack")
 	for _, e := range Eras() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -93,7 +95,14 @@ func TestHostileLogs(t *testing.T) {
 	for i := range 30_050 {
 		report.putText(fmt.Sprintf("%sovs-vswitchd.log.%d", logs, 100+i), "%d\n", i)
 	}
-	dir = collectedDir(t, 3, reportFolder(t, n, report))
+	path, err := WriteArchive(t.TempDir(), fmt.Sprintf(reportName, n.Host), report, Packings()[7])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sweep.Whole() { // the files of a folder are counted as those of an archive are, which is written in a fraction of the time
+		path = reportFolder(t, n, report)
+	}
+	dir = collectedDir(t, 3, path)
 	if files, _ := filepath.Glob(filepath.Join(dir, "host/logs/*/*")); len(files) < 29_000 || len(files) > 30_000 {
 		t.Errorf("%d of 30,050 logs were taken", len(files))
 	}
