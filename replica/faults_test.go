@@ -15,6 +15,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/lines"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/oracle/collected"
 )
 
@@ -104,12 +105,13 @@ func TestManyBadFlows(t *testing.T) {
 		"table=9, n_packets=0, n_bytes=0, priority=%d,ip,nonsense=%[1]d actions=drop",
 		"table=254, n_packets=0, n_bytes=0, priority=%d,arp actions=drop",
 	}
+	every, last := sweep.Count(3, 15), sweep.Count(800, 740) // apart, and one behind the other
 	bad := map[int]bool{}
 	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"), func(dump string) string {
 		var mixed []string
 		for i, line := range strings.SplitAfter(dump, "\n") {
 			mixed = append(mixed, line)
-			if i%3 == 2 || i > 700 && i < 800 && line != "" {
+			if i%every == 2 || i > 700 && i < last && line != "" {
 				kind := kinds[len(bad)%len(kinds)]
 				if strings.Contains(kind, "%") {
 					kind = fmt.Sprintf(kind, i)

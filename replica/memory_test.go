@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 )
@@ -42,6 +43,9 @@ func TestEndlessTraceIsBounded(t *testing.T) {
 		})
 		start(t, wd, rt)
 		tighten(t, wd, rt)
+		if r.Label == engines.PodmanRootless && !sweep.Whole() {
+			return // the limit is set here too; what then ends is the same in docker
+		}
 		if _, err := trace(ctx, wd, rt); err == nil {
 			t.Skip("this Open vSwitch ends the trace")
 		}

@@ -21,7 +21,8 @@ import (
 // TestTicketsReplayAsFarAsTheyGo replays what a person pastes into a ticket of each capture:
 // ovs-vsctl show and the flows, with names or numbers of ports, and then also what has the numbers of
 // ports, groups, meters and options. Without the numbers, hardly a packet enters by the right port, and
-// the report says so. Outside of a sweep, flows with names are those of the compute node, where most packets can be traced by names.
+// the report says so. Outside of a sweep, flows with names are those of the compute node, where most packets can be traced by names,
+// and so are those without the numbers; all outputs are those of the worker.
 func TestTicketsReplayAsFarAsTheyGo(t *testing.T) {
 	needTools(t)
 	few := []string{"ovs-vsctl show", "ovs-ofctl -O OpenFlow14 dump-flows"}
@@ -57,6 +58,9 @@ func TestTicketsReplayAsFarAsTheyGo(t *testing.T) {
 		})
 		for i, commands := range [][]string{few, more} {
 			t.Run(fmt.Sprintf("%s/%d outputs", name, len(commands)), func(t *testing.T) {
+				if (name == "ovn-openstack-compute") != (i == 0) {
+					sweep.Only(t, "the same outputs of the other capture")
+				}
 				n := startTicket(t, writeTicket(t, extracted, commands))
 				f := compare(t, n, r)
 				if got := Percent(f.Results, f.Packets); got < least.by[i] {
