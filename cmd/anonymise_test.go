@@ -62,9 +62,9 @@ func (s session) checkNothingIsLeft(folder, bundle string, kept []string) {
 	secrets := map[string]bool{}
 	for _, search := range [][]string{
 		{"-rohE", `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`},
-		{"-rohE", `\b[0-9a-f][02468ace](:[0-9a-f]{2}){5}\b`}, // MAC addresses of one device
+		{"-rohE", `\b[0-9a-f][02468ace](:[0-9a-f]{2}){5}\b`},                                // MAC addresses of one device
 		{"-rohP", `(?<![0-9a-f]\.)(?<![0-9a-f])[0-9]{1,3}(\.[0-9]{1,3}){3}(?!\.?[0-9a-f])`}, // not four of the many octets of userdata
-		{"-rohE", `\b(f[cd][0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]+:[0-9a-f:]*[0-9a-f]`}, // IPv6 addresses
+		{"-rohE", `\b(f[cd][0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]+:[0-9a-f:]*[0-9a-f]`},        // IPv6 addresses
 		{"-rohE", "--include=conf.db", "--include=ovnnb_db.db", `"(name|hostname|iface-id|logical_port|neutron:[a-z_]*name)"[:,]"[^"]{3,}"`},
 	} {
 		found, err := exec.Command("grep", append(search, folder)...).Output()
