@@ -73,6 +73,7 @@ type filesReader struct {
 	owners  map[string]owner            // of databases, by spooled file
 	taken   map[string]recording.Moment // of must-gathers, by the name of the source
 	members map[string]raft.Status      // by the UUID of the server
+	unread  []string                    // command lines in tickets whose outputs nothing uses
 }
 
 // add reads one path and recognises its content.
@@ -130,6 +131,9 @@ func (r *filesReader) add(path string) error {
 		}
 	}
 	if len(input.Kinds) == 0 {
+		if err := r.tailedDatabase(path); err != nil {
+			return err
+		}
 		lost := ""
 		if len(r.found.Lost) > before {
 			lost = "; could not be read: " + r.found.Lost[before]
@@ -137,23 +141,34 @@ func (r *filesReader) add(path string) error {
 		if len(others) > 0 {
 			lost += "; nothing uses " + phrase.FirstNames(baseNames(others))
 		}
+		if len(r.unread) > 0 {
+			lost += "; nothing uses the outputs of " + phrase.FirstNames(r.unread)
+		}
 		return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (no sos report, must-gather, database, output of ovs-save, or dump)%s", ErrNothing, path, lost)
 	}
 	r.found.Inputs = append(r.found.Inputs, input)
 	return nil
 }
 
-// notArchive returns the error of a file that holds nothing known. For the end of
-// a database whose beginning was cut off, it adds the remedy.
+// notArchive returns the error of a file that holds nothing known.
 func (r *filesReader) notArchive(path string, err error) error {
-	// A pipe was read, and cannot be read a second time.
-	if info, statErr := os.Stat(path); statErr == nil && info.Mode().IsRegular() {
-		db := recording.Database{File: archive.File{Spooled: path}}
-		if _, err := db.Inspect(r.ctx); errors.Is(err, file.ErrTailed) {
-			return fmt.Errorf("%w: %s: %w", ErrNothing, path, err)
-		}
+	if err := r.tailedDatabase(path); err != nil {
+		return err
 	}
 	return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (%w)", ErrNothing, path, err)
+}
+
+// tailedDatabase returns an error with the remedy if a file is the end of a database whose beginning was cut off.
+func (r *filesReader) tailedDatabase(path string) error {
+	// A pipe was read, and cannot be read a second time.
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	db := recording.Database{File: archive.File{Spooled: path}}
+	if _, err := db.Inspect(r.ctx); errors.Is(err, file.ErrTailed) {
+		return fmt.Errorf("%w: %s: %w", ErrNothing, path, err)
+	}
+	return nil
 }
 
 // isBelow reports whether a name is one of the folders or in one of them.
@@ -172,18 +187,30 @@ func partName(source, part string) string {
 	return source + ":" + part
 }
 
-// maxUnused bounds the list of outputs that nothing uses: a source can have a million files.
-const maxUnused = 1000
+// maxUnused bounds the list of outputs that nothing uses, and maxTexts the texts that are read to their end: a source can have a
+// million files.
+const (
+	maxUnused = 1000
+	maxTexts  = 1000
+)
 
 // wantedBy returns a function that reports whether a file of a source is kept, and that
 // adds the file's identity to identities. It adds the names of other files that are named for a
 // command of Open vSwitch or OVN to others.
 func wantedBy(identities map[string]identity, others *[]string) archive.Wanted {
+	texts := 0
 	return func(name string, start []byte) archive.Keep {
 		id := identify(name, start)
+		if id.whole {
+			texts++
+			id.whole = texts <= maxTexts
+		}
 		keep := archive.Take
 		if id.kind == unknownFile || id.isAside() {
 			keep = sosreport.Wanted(name, start)
+		}
+		if id.whole {
+			keep = max(keep, archive.Take)
 		}
 		switch {
 		case id.isAside():

@@ -41,12 +41,14 @@ type identity struct {
 	command  recording.Name // of a dump or recorded output
 	openflow openflow.Version
 	node     string
-	bridge   string       // or table, device or network namespace, as the file's name spells it; "" if it is not known
-	version  string       // of the must-gather
-	bare     bool         // the source leaves out the dump's header
-	member   *raft.Status // nil for another kind
-	log      recording.LogFile
-	text     string // in host/, of which the file is a source
+	bridge   string // or table, device or network namespace, as the file's name spells it; "" if it is not known
+	version  string // of the must-gather
+	bare     bool   // the source leaves out the dump's header
+	// whole reports that the beginning of a text does not decide what it is: outputs of commands may stand further below.
+	whole  bool
+	member *raft.Status // nil for another kind
+	log    recording.LogFile
+	text   string // in host/, of which the file is a source
 }
 
 // isAside reports whether a source can do without the file.
@@ -87,10 +89,20 @@ var (
 	savedDump = regexp.MustCompile(`\.(flows|groups|meters|tlv)\.dump$`)
 )
 
-// identify returns the identity of a file: by its content, or by its name if the
+// identify returns the identity of a file, by its name and its beginning.
+func identify(name string, start []byte) identity {
+	id := identifyStart(name, start)
+	if !strings.Contains(name, "/") && mayBeTicket(name, start) {
+		_, isLog := recording.LogOf(name)
+		id.whole = id.kind == unknownFile || id.kind == dumpFile || id.kind == logFile && !isLog
+	}
+	return id
+}
+
+// identifyStart returns the identity of a file: by its content, or by its name if the
 // content is not enough (an error message in place of a dump, the end of a database,
 // the output of ovs-appctl).
-func identify(name string, start []byte) identity {
+func identifyStart(name string, start []byte) identity {
 	base := path.Base(name)
 	kind, version := openflow.Identify(start)
 	if match := mustGatherName.FindStringSubmatch(base); match != nil {
@@ -175,20 +187,25 @@ func mergeLog(named recording.LogFile, isNamed bool, shown recording.LogFile) re
 	return shown
 }
 
-// isTicket reports whether a file may be text into which outputs of commands were pasted. Files of
-// a report that name commands, such as the history of a shell and logs of services, are not.
+// isTicket reports whether a file is text into which outputs of commands were pasted, one of them near its beginning.
 func isTicket(name string, start []byte) bool {
+	return mayBeTicket(name, start) && (ticket.Mentions(start) || supportconfigFile.MatchString(name) && ticket.IsSectioned(start))
+}
+
+// mayBeTicket reports whether a file may be text into which outputs of commands were pasted. Files of
+// a report that name commands, such as the history of a shell and logs of services, are not.
+func mayBeTicket(name string, start []byte) bool {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".html", ".htm", ".txt", ".text", ".log", ".eml", ".asc", ".out":
+	case ".md", ".markdown", ".html", ".htm", ".txt", ".text", ".log", ".eml", ".mbox", ".asc", ".out", ".rst", ".adoc", ".asciidoc", ".org", ".textile", ".wiki", ".tst", ".diff", ".patch":
 	default:
 		if strings.Contains(name, "/") || path.Ext(name) != "" {
 			return false
 		}
 	}
-	if strings.Contains("/"+name, "/sos_") || strings.Contains("/"+name, "/var/") || bytes.IndexByte(start, 0) >= 0 {
+	if strings.Contains("/"+name, "/sos_") || strings.Contains("/"+name, "/var/") {
 		return false
 	}
-	return ticket.Mentions(start) || supportconfigFile.MatchString(name) && ticket.IsSectioned(start)
+	return len(start) > 0 && bytes.IndexByte(start, 0) < 0
 }
 
 // isRows reports whether a text is the end of a database whose beginning was cut off.

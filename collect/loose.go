@@ -81,6 +81,7 @@ type looseReader struct {
 	hostOfTop               map[string]string // the nodes of folders of agents, and of kube-ovn's plugin
 	folders                 nodeFolders
 	origins                 map[outputOf]string // of the outputs that were taken
+	texts                   map[string]ticket.Text
 }
 
 // outputOf identifies an output: a node has one.
@@ -93,13 +94,16 @@ type outputOf struct {
 // addLoose adds the identified files, and returns a description of them.
 func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
 	reader := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}, holds: map[workdir.Kind]bool{},
-		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}, hostOfTop: map[string]string{}, origins: map[outputOf]string{}}
+		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}, hostOfTop: map[string]string{}, origins: map[outputOf]string{}, texts: map[string]ticket.Text{}}
 	if err := reader.identifyAntrea(files); err != nil {
 		return nil, err
 	}
 	reader.folders = findNodeFolders(files)
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
+		if files[name].whole {
+			files[name] = reader.readWhole(name, files[name])
+		}
 		reader.survey(name, files[name])
 	}
 	if reader.mustGather {

@@ -4,7 +4,10 @@ package ticket
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/openflow"
@@ -17,16 +20,32 @@ const MaxBytes = 64 << 20
 
 // Piece is the output of one command.
 type Piece struct {
-	Host string // in the prompt before the command, "" for none
-	Line int    // of the command, from 1
+	Host string // in the prompt before the command, or where the command line has it run; "" for none
+	Line int    // of the command, or of the output of an unknown one, from 1
 	Run  recording.Invocation
 	Text string
+	// Partial is why Text is not all of the output, nil if it is.
+	Partial []string
+	Loose   bool // the command line is not in the text
 }
+
+// Text is what was found in a text.
+type Text struct {
+	Pieces []Piece // in their order
+	// Log has the lines of logs of programs of Open vSwitch and OVN that are in no output, in their order.
+	Log string
+	// Unread are the command lines of Open vSwitch and OVN whose outputs nothing reads, each once.
+	Unread []string
+}
+
+// maxUnread bounds Text.Unread.
+const maxUnread = 20
 
 // Mentions reports whether a text may have pieces: a line of it names a recorded command.
 func Mentions(start []byte) bool {
 	for line := range strings.Lines(string(start)) {
-		if _, ok := readCommand(plain(line)); ok {
+		text, _ := plain(line)
+		if slices.ContainsFunc(readCommands(text), func(c command) bool { return c.known }) {
 			return true
 		}
 	}
@@ -39,58 +58,246 @@ func IsSectioned(start []byte) bool {
 	return bytes.HasPrefix(start, []byte("#==[ ")) || bytes.Contains(start, []byte("\n#==[ "))
 }
 
-// Split returns the pieces of a text, in their order. What follows a command line belongs to
+// Read finds the outputs and the lines of logs in a text. What follows a command line belongs to
 // it up to the next prompt, the end of a code block, or for most commands an empty line.
-func Split(text string) []Piece {
+func Read(text string) Text {
 	if isHTML(text) {
 		text = textOfHTML(text)
 	}
 	var s splitter
 	for line := range strings.Lines(text) {
+		s.line++
 		s.add(plain(line))
 	}
 	s.end()
-	return s.pieces
+	return Text{s.pieces, s.log.String(), s.unread}
 }
 
 // splitter reads the lines of a text.
 type splitter struct {
 	line   int
-	open   *Piece // the piece that the next lines belong to, nil for none
-	prose  bool   // a sentence named the command of the open piece
-	output strings.Builder
+	open   *running  // what the next lines belong to, nil for nothing
+	next   []running // the further commands of the same line
+	host   string    // the node that a heading names, "" for none
 	pieces []Piece
+	log    strings.Builder
+	unread []string
 }
 
-func (s *splitter) add(line string) {
-	s.line++
-	if command, ok := readCommand(line); ok {
+// running is a command whose output is read.
+type running struct {
+	Piece
+	known  bool
+	prose  bool // a sentence named the command
+	output strings.Builder
+	dump   *dump // nil for an output that is no dump of entries
+	others int   // lines behind the entries of the dump that are not of it, unless an entry follows
+	more   bool  // the header said that another reply follows
+}
+
+// maxOthers is how many lines of other text may stand between the entries of a dump.
+const maxOthers = 3
+
+func (s *splitter) add(line string, width int) {
+	if commands := readCommands(line); commands != nil {
 		s.end()
-		s.open = &Piece{Host: command.host, Line: s.line, Run: command.run}
-		s.prose = command.prose
+		s.next = nil
+		for _, c := range commands {
+			if !c.known && c.unread != "" && len(s.unread) < maxUnread && !slices.Contains(s.unread, c.unread) {
+				s.unread = append(s.unread, c.unread)
+			}
+			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name)})
+		}
+		s.advance()
 		return
+	}
+	if len(s.next) > 0 && s.next[0].begins(line) && (s.open.output.Len() > 0 || s.open.hasEntries() || !s.open.begins(line)) {
+		s.end()
+		s.advance()
 	}
 	switch {
 	case s.open == nil:
-	case isPrompt(line) && !isRemark(line), isSection(line), isFence(line) && s.output.Len() > 0, line == "" && s.output.Len() > 0 && isDense(s.open.Run.Command):
+		s.addLoose(line, width)
+	case isPrompt(line) && !isRemark(line), isSection(line):
 		s.end()
-	case isFence(line), line == "" && s.output.Len() == 0:
+		s.next = nil
+	case s.open.dump != nil:
+		s.addToDump(line, width)
+	case isFence(line) && s.open.output.Len() > 0, line == "" && s.open.output.Len() > 0 && isDense(s.open.Run.Command):
+		s.end()
+	case isFence(line), line == "" && s.open.output.Len() == 0:
 	default:
-		s.output.WriteString(line)
-		s.output.WriteByte('\n')
+		s.open.output.WriteString(line)
+		s.open.output.WriteByte('\n')
+	}
+}
+
+// advance opens the next command of the line that was read last.
+func (s *splitter) advance() {
+	first := s.next[0]
+	s.open, s.next = &first, s.next[1:]
+	if !first.known && len(s.next) == 0 {
+		s.open = nil
+	}
+}
+
+// begins reports whether a line is the first of the command's output.
+func (r *running) begins(line string) bool {
+	kind, _ := openflow.Identify([]byte(line))
+	switch name := r.Run.Command.Name; {
+	case !r.known:
+		return false
+	case name == recording.Name(kind):
+		return true
+	case name == workdir.RecordedSwitchShow:
+		return shownUUID.MatchString(line)
+	case name == recording.LogicalFlows:
+		return strings.HasPrefix(line, "Datapath: ")
+	case r.Run.Command.Prints != "":
+		return strings.HasPrefix(line, "_uuid ")
+	default:
+		return strings.HasPrefix(string(name), "cluster.status") && shownServer.MatchString(line)
+	}
+}
+
+var (
+	shownUUID   = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	shownServer = regexp.MustCompile(`^[0-9a-f]{4}$`)
+	// separator matches what Mininet's dpctl prints above the output of each switch.
+	separator = regexp.MustCompile(`^\*\*\* (\S+) -+$`)
+	// heading matches a heading that names a node: "On node A:", "## compute-1 (hypervisor)", "**Node 2:**".
+	heading = regexp.MustCompile(`(?i)^\s*([#*=_+|-][\s#*=_+|-]*)?((?:on|from|at|of) )?(?:the )?(?:node|host|hypervisor|chassis|compute node|gateway node|server|machine|worker|vm)[ :]+\(?([A-Za-z0-9][\w.-]*)[)\s*:=_#-]*$`)
+)
+
+// nodeOfHeading returns the node that a heading names, "" for another line.
+func nodeOfHeading(line string) string {
+	if len(line) > 80 {
+		return ""
+	}
+	match := heading.FindStringSubmatch(line)
+	if match == nil || match[1]+match[2] == "" && !strings.HasSuffix(strings.TrimRight(line, " *_"), ":") {
+		return "" // a part of a sentence
+	}
+	return strings.Trim(match[3], ".-")
+}
+
+// dumpOf returns an empty dump for a command that prints one, nil for another.
+func dumpOf(name recording.Name) *dump {
+	if _, ok := beginnings[openflow.Kind(name)]; !ok {
+		return nil
+	}
+	return &dump{kind: openflow.Kind(name)}
+}
+
+func (r *running) hasEntries() bool { return r.dump != nil && len(r.dump.entries) > 0 }
+
+// addToDump adds a line to the open dump, or ends that.
+func (s *splitter) addToDump(line string, width int) {
+	r := s.open
+	bridge := separator.FindStringSubmatch(line)
+	switch {
+	case bridge != nil:
+		s.beginAgain(r.Run, bridge[1])
+	case isHeadline(line):
+		kind, version := openflow.Identify([]byte(line))
+		if name := recording.Name(kind); name != r.Run.Command.Name || r.hasEntries() && !r.more {
+			s.beginLoose(line, name)
+			r = s.open
+		}
+		if r == nil || r.dump == nil {
+			return
+		}
+		r.more = strings.Contains(line, "flags=[more]")
+		r.Run.OpenFlow = max(r.Run.OpenFlow, version)
+		r.dump.add(line, width)
+	case r.dump.belongs(line):
+		r.dump.add(line, width)
+		r.others = 0
+	case gaps.MatchString(line):
+		r.dump.gaps++
+	case r.others == 0 && r.dump.goesOn(line):
+		r.dump.join(line, width)
+	case isFence(line) && r.hasEntries():
+		s.end()
+	case line == "" || isFence(line):
+	case nodeOfHeading(line) != "" || recording.IsLogLine(line):
+		s.end()
+		s.addLoose(line, width)
+	default:
+		if r.others++; r.others > maxOthers {
+			s.end()
+		}
+	}
+}
+
+// beginAgain opens another output of a command, for a bridge.
+func (s *splitter) beginAgain(run recording.Invocation, bridge string) {
+	host := s.open.Host
+	if s.open.hasEntries() {
+		s.end()
+	}
+	run.Argument = bridge
+	s.open = &running{Piece: Piece{Host: host, Line: s.line, Run: run}, known: true, dump: dumpOf(run.Command.Name)}
+}
+
+// beginLoose opens an output whose command is not in the text.
+func (s *splitter) beginLoose(line string, name recording.Name) {
+	s.end()
+	command, ok := recording.Find(name)
+	if !ok {
+		return
+	}
+	s.open = &running{Piece: Piece{Host: s.host, Line: s.line, Run: recording.Invocation{Command: command}, Loose: true}, known: true, dump: dumpOf(name)}
+	if s.open.dump == nil {
+		s.open.output.WriteString(line + "\n")
+	}
+}
+
+// addLoose reads a line that belongs to no command. A header begins an output; entries behind the end of a dump
+// are lost.
+func (s *splitter) addLoose(line string, width int) {
+	if node := nodeOfHeading(line); node != "" {
+		s.host = node
+		return
+	}
+	if recording.IsLogLine(line) {
+		s.log.WriteString(line + "\n")
+		return
+	}
+	if isHeadline(line) {
+		kind, version := openflow.Identify([]byte(line))
+		s.beginLoose(line, recording.Name(kind))
+		if s.open != nil && s.open.dump != nil {
+			s.open.Run.OpenFlow = version
+			s.open.more = strings.Contains(line, "flags=[more]")
+			s.open.dump.add(line, width)
+		}
+		return
+	}
+	if len(s.pieces) == 0 || !strings.Contains(line, "n_packets=") {
+		return
+	}
+	last := &s.pieces[len(s.pieces)-1]
+	if d := dumpOf(last.Run.Command.Name); d != nil && d.belongs(line) && len(last.Partial) < 5 {
+		last.Partial = append(last.Partial, fmt.Sprintf("an entry stands behind other text, in line %d", s.line))
 	}
 }
 
 // end ends the open piece, and drops it if its text is not an output of its command.
 func (s *splitter) end() {
-	if s.open != nil {
-		s.open.Text = s.output.String()
-		if s.open.fits(s.prose) {
-			s.pieces = append(s.pieces, *s.open)
+	if r := s.open; r != nil && r.known {
+		r.Text = r.output.String()
+		if r.dump != nil {
+			r.Text, r.Partial = r.dump.result()
+		}
+		if r.Run.Filter != "" {
+			r.Partial = append(r.Partial, "it is limited to: "+r.Run.Filter)
+		}
+		if r.fits(r.prose) {
+			s.pieces = append(s.pieces, r.Piece)
 		}
 	}
 	s.open = nil
-	s.output.Reset()
 }
 
 // fits reports whether the text can be the output of the command. Only some outputs can be
@@ -116,8 +323,3 @@ func (p *Piece) fits(prose bool) bool {
 }
 
 var shownBridge = regexp.MustCompile(`(?m)^ *Bridge `)
-
-// isDense reports whether the output of a command has no empty lines.
-func isDense(command recording.Command) bool {
-	return command.Dump != "" && command.Dump != workdir.TLV || command.Name == workdir.RecordedSwitchShow || command.Name == workdir.RecordedShow
-}

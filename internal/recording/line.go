@@ -16,12 +16,16 @@ type Invocation struct {
 	Command  Command
 	OpenFlow openflow.Version // of -O; zero for none
 	Argument string           // the bridge, datapath, table or network namespace, "" for none
+	// Filter is what limits the output to a part, in the words of the command line ("table=0,ip"); "" for nothing.
+	Filter string
 }
 
 // ParseLine finds the recorded command that a command line runs, with or without its options.
 // Words before the tool don't count: sudo, kubectl exec POD --, a path, the name of a snap.
-func ParseLine(line string) (Invocation, bool) {
-	words := strings.Fields(line)
+func ParseLine(line string) (Invocation, bool) { return ParseWords(strings.Fields(line)) }
+
+// ParseWords works like ParseLine with the words of a command line.
+func ParseWords(words []string) (Invocation, bool) {
 	for i, word := range words {
 		if tool := toolOf(word); tool != "" {
 			if found, isOne, ok := parseNamespaced(append([]string{tool}, words[i+1:]...)); isOne {
@@ -165,14 +169,14 @@ func readWords(words []string) run {
 			r.words = append(r.words, word)
 			continue
 		case joined:
-		case slices.Contains(withValue, word) && i+1 < len(words):
+		case (slices.Contains(withValue, word) || isProtocols(word)) && i+1 < len(words):
 			i++
 			value = words[i]
 		case strings.HasPrefix(word, "-O"):
 			name, value = "-O", word[2:]
 		}
-		if name == "-O" || name == "--protocols" {
-			r.version = openflow.ParseVersion(value)
+		if name == "-O" || isProtocols(name) {
+			r.version = newest(value)
 		}
 		r.partial = r.partial || name == "--columns"
 		if name == "-t" || name == "--target" {
@@ -191,6 +195,24 @@ func readWords(words []string) run {
 	}
 	r.words = wholeAddress(r.words)
 	return r
+}
+
+// isProtocols reports whether a word is the option --protocols, which getopt_long(3) lets people cut.
+func isProtocols(word string) bool {
+	return len(word) > len("--p") && strings.HasPrefix("--protocols", word)
+}
+
+// newest returns the newest of the versions that -O names, in any case: a switch that speaks several uses that
+// (ovs-ofctl(8)).
+func newest(names string) (version openflow.Version) {
+	for _, name := range strings.Split(names, ",") {
+		for _, known := range openflow.Versions() {
+			if strings.EqualFold(known.String(), name) {
+				version = max(version, known)
+			}
+		}
+	}
+	return version
 }
 
 // wholeAddress writes "ip a", "ip addr show" and the like in full, as the table of commands does. All
@@ -221,9 +243,45 @@ func (r run) find() (found Invocation, ok bool) {
 			continue
 		}
 		own, ok = len(line.words), true
-		found = Invocation{Command: line.command, OpenFlow: r.version, Argument: strings.Join(rest, r.separator)}
+		found = Invocation{Command: line.command, OpenFlow: r.version}
+		found.Argument, found.Filter = r.argument(line.command.Scope, rest)
 	}
 	return found, ok
+}
+
+// argument separates what a command is about from what limits its output. In the name of a file, all words are
+// what it is about.
+func (r run) argument(scope Scope, rest []string) (argument, filter string) {
+	switch {
+	case r.separator == "_" || len(rest) == 0:
+		return strings.Join(rest, r.separator), ""
+	case scope == OfBridge:
+		return bridgeName(rest[0]), strings.Join(rest[1:], " ")
+	case scope == OfDatapath:
+		for _, word := range rest {
+			if strings.Contains(word, "=") {
+				filter = strings.TrimSpace(filter + " " + word)
+			} else {
+				argument = word
+			}
+		}
+		return argument, filter
+	}
+	return strings.Join(rest, r.separator), ""
+}
+
+// bridgeName returns the bridge that a word of a command line names: by its name, or by the path of its socket for
+// OpenFlow (ovs-ofctl(8)). It returns "" for an address and for a variable, which don't tell it.
+func bridgeName(word string) string {
+	socket, isSocket := strings.CutPrefix(word, "unix:")
+	if isSocket || strings.HasPrefix(word, "/") {
+		name := path.Base(socket)
+		return cmp.Or(strings.TrimSuffix(strings.TrimSuffix(name, ".mgmt"), ".snoop"), name)
+	}
+	if strings.ContainsAny(word, "$<>{}`") || strings.HasPrefix(word, "tcp:") || strings.HasPrefix(word, "ssl:") {
+		return ""
+	}
+	return word
 }
 
 // isTable reports whether the words after a command name one table, all of which is printed. In the

@@ -157,6 +157,9 @@ func PodLogName(pod, name string) string { return pod + "." + strings.ReplaceAll
 // time that a container runtime puts in front.
 var daemonLine = regexp.MustCompile(`(?m)^(?:[0-9T:.+-]+Z? (?:std(?:out|err) [FP] )?)?[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\|[0-9]+\|([a-z0-9_]+)(?:\([^)|]*\))?\|(?:EMER|ERR|WARN|INFO|DBG)\|`)
 
+// IsLogLine reports whether a line is one of a log of a program of Open vSwitch or OVN.
+func IsLogLine(line string) bool { return strings.Contains(line, "|") && daemonLine.MatchString(line) }
+
 func severities() []string { return []string{"|INFO|", "|WARN|", "|ERR|", "|DBG|", "|EMER|"} }
 
 // modulePrograms has the programs that alone have a module, by which a log without a name is known.

@@ -1,0 +1,58 @@
+package collect
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPastedTextsAreReadToTheirEnd checks what is taken of texts whose outputs stand far below their beginning, beside lines of logs or
+// more than once, and what is named as lost.
+func TestPastedTextsAreReadToTheirEnd(t *testing.T) {
+	const (
+		dump  = "[root@n1 ~]# ovs-ofctl dump-flows br0\nNXST_FLOW reply (xid=0x4):\n cookie=0x0, duration=1s, table=0, n_packets=1, n_bytes=1, priority=1 actions=output:2\n"
+		later = "[root@n1 ~]# ovs-ofctl dump-flows br0\nNXST_FLOW reply (xid=0x4):\n cookie=0x0, duration=1s, table=0, n_packets=1, n_bytes=1, priority=1 actions=drop\n"
+		part  = "[root@n1 ~]# ovs-ofctl dump-flows br1 table=0\nNXST_FLOW reply (xid=0x4):\n cookie=0x0, duration=1s, table=0, n_packets=1, n_bytes=1, priority=1 actions=drop\n"
+		log   = "2026-05-07T06:44:05.386Z|00011|bridge|INFO|bridge br0: added interface eth0 on port 1\n"
+		reply = "NXST_FLOW reply (xid=0x4):\n cookie=0x0, duration=1s, table=0, n_packets=1, n_bytes=1, priority=1 actions=drop\n"
+	)
+	prose := strings.Repeat("The pods can not reach the service, and this is a line of words.\n", 100)
+	for name, c := range map[string]struct{ file, text, flows, says string }{
+		"prose above":              {"a.md", prose + dump, "output:2", ""},
+		"prose above in a .rst":    {"a.rst", prose + dump, "output:2", ""},
+		"no extension":             {"ticket", prose + dump, "output:2", ""},
+		"a log above":              {"a.txt", log + "\n" + dump, "output:2", ""},
+		"a log below":              {"a.txt", dump + "and the log:\n\n" + log, "output:2", ""},
+		"twice":                    {"a.md", dump + later, "actions=drop", "line 4: the last of 2 outputs of one command, which is used"},
+		"a part":                   {"a.md", dump + part, "output:2", "line 4: the output of ovs-ofctl dump-flows is not whole, and is not used: it is limited to: table=0"},
+		"replies without commands": {"br0.txt", reply + strings.Replace(reply, "drop", "output:2", 1), "output:2", "replies without command lines"},
+	} {
+		nodes, found, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{c.file: c.text}), c.file))
+		if err != nil || len(nodes) != 1 {
+			t.Errorf("%s: %v %v", name, nodes, err)
+			continue
+		}
+		flows, err := os.ReadFile(filepath.Join(dir, "restore_flows", "br0.flows.dump"))
+		if err != nil || !strings.Contains(string(flows), c.flows) {
+			t.Errorf("%s: %v: %s", name, err, flows)
+		}
+		said := strings.Join(found.Lost, "\n")
+		for _, node := range nodes {
+			for _, collection := range node.Collections {
+				said += strings.Join(collection.Remarks, "\n")
+			}
+			if hasLog := strings.Contains(node.kinds(), "host"); hasLog != strings.Contains(c.text, log) {
+				t.Errorf("%s: %s", name, node.kinds())
+			}
+		}
+		if !strings.Contains(said, c.says) {
+			t.Errorf("%s: nothing says %q: %s", name, c.says, said)
+		}
+	}
+	_, _, _, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": prose + "$ ovn-nbctl show\nswitch a\n"}), "a.md"))
+	if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "nothing uses the outputs of ovn-nbctl show") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,185 @@
+package ticket
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+)
+
+// A dump of flows, groups or meters has one entry on each line, and no empty lines. What people paste of one has remarks and marks
+// of their own, and programs have wrapped its lines or cut them.
+
+var (
+	// beginnings match how the entries of a dump begin.
+	beginnings = map[openflow.Kind]*regexp.Regexp{
+		openflow.KindFlows:       regexp.MustCompile(`(?:cookie=0x[0-9a-f]+, |duration=[0-9.]+s, |table=[^ ,]+, |priority=\d+[, ]|send_flow_rem |(?:in_port|ip|icmp|tcp|udp|arp)[=, ])`),
+		openflow.KindBridgeFlows: regexp.MustCompile(`(?:table_id=\d+, |duration=\d+s, )`),
+		openflow.KindGroups:      regexp.MustCompile(`group_id=\d+,`),
+		openflow.KindMeters:      regexp.MustCompile(`(?:meter=\d+ |type=(?:drop|dscp_remark) rate=)`),
+	}
+	// marks match what people and programs put before an entry: emphasis, arrows, numbers of lines, signs of quotations and lists.
+	marks = regexp.MustCompile(`^[\s*_>|+·•-]*(?:\d+[:.)]?[\s|]+)?[\s*_` + "`" + `=>+-]*$`)
+	// pointers match what they put behind one: "**  <==== HERE!", "# this one".
+	pointers = regexp.MustCompile("(?:\\*\\*|__|`)?\\s*(?:<[-=~]{1,}|[-=]{2,}>|←|⟵|⇐)[^=,]*$|\\s+(?:#|//) .*$|(?:\\*\\*|__|`)\\s*$")
+	// gaps match the lines that stand for lines which were left out.
+	gaps = regexp.MustCompile(`(?i)^\W*(?:\.{3,}|…|--more--.*|\(?(?:snip|snipped|cut|truncated|skipped|omitted|output omitted|more flows|etc)\b[^=]*\)?)\W*$`)
+	// fragment matches what can be a part of an entry and is no sentence.
+	fragment  = regexp.MustCompile(`^\s*(?:[\w().:=\[\]<>/*+\-{}"#@%;~]+(?:, ?| actions=)?)+$`)
+	hasSyntax = regexp.MustCompile(`[=,:()\[\]]|^\s*\d+\s*$`)
+)
+
+// maxLines and maxEntry bound an entry that a program has wrapped: no program makes more of a flow.
+const (
+	maxLines = 64
+	maxEntry = 64 << 10 // bytes
+)
+
+// minWidth is the shortest line that a program wraps or cuts, in bytes.
+const minWidth = 60
+
+// entry is an entry of a dump as it was pasted.
+type entry struct {
+	text  string
+	width int // of its last line, in bytes, with the blanks at its end
+	first int // the width of its first line
+	lines int
+	cut   bool // its end is not in the text
+}
+
+// dump is what was pasted of the entries of a dump.
+type dump struct {
+	kind    openflow.Kind
+	entries []entry
+	gaps    int
+	removed int // lines that a diff removes
+}
+
+// belongs reports whether a line is an entry of the dump or the header above them.
+func (d *dump) belongs(line string) bool {
+	_, ok := d.entryOf(line)
+	return ok || isHeadline(line)
+}
+
+// isHeadline reports whether a line begins the reply to a request for a dump.
+func isHeadline(line string) bool {
+	kind, _ := openflow.Identify([]byte(line))
+	return kind != "" && strings.Contains(line, "xid=")
+}
+
+// entryOf returns the entry in a line without the marks around it.
+func (d *dump) entryOf(line string) (text string, ok bool) {
+	at := beginnings[d.kind].FindStringIndex(line)
+	if at == nil || !marks.MatchString(line[:at[0]]) {
+		return "", false
+	}
+	return strings.TrimRight(pointers.ReplaceAllString(line[at[0]:], ""), " \t"), true
+}
+
+// goesOn reports whether a line can be the rest of the last entry, which a program has wrapped.
+func (d *dump) goesOn(line string) bool {
+	if len(d.entries) == 0 || !fragment.MatchString(line) {
+		return false
+	}
+	last := d.entries[len(d.entries)-1]
+	if last.lines >= maxLines || len(last.text)+len(line) > maxEntry {
+		return false
+	}
+	if !hasSyntax.MatchString(line) && !slices.Contains([]int{80, 100, 120, 132, 160, 200}, last.width) { // terminals
+		return false
+	}
+	return !last.cut && (isOpen(d.kind, last.text) || last.width >= minWidth)
+}
+
+// isOpen reports whether a text is an entry without its end.
+func isOpen(kind openflow.Kind, text string) bool {
+	if kind == openflow.KindFlows || kind == openflow.KindBridgeFlows {
+		_, actions, found := strings.Cut(text, "actions=")
+		if !found || actions == "" {
+			return true
+		}
+	}
+	return strings.Count(text, "(") > strings.Count(text, ")") || strings.HasSuffix(text, ",")
+}
+
+// add adds a line that belongs to the dump. width is its length before anything was taken away.
+func (d *dump) add(line string, width int) {
+	text, ok := d.entryOf(line)
+	switch {
+	case !ok:
+		d.entries = append(d.entries, entry{text: line, width: 0, lines: 1}) // the header
+	case strings.HasPrefix(strings.TrimLeft(line, " "), "-") && !strings.HasPrefix(strings.TrimLeft(line, " "), "->") && d.isDiff(line):
+		d.removed++
+	default:
+		cut := strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…")
+		d.entries = append(d.entries, entry{text: " " + text, width: width, first: width, lines: 1, cut: cut})
+	}
+}
+
+func (d *dump) isDiff(line string) bool { return len(line) > 1 && line[0] == '-' }
+
+// join adds a line to the last entry.
+func (d *dump) join(line string, width int) {
+	last := &d.entries[len(d.entries)-1]
+	rest := strings.TrimRight(pointers.ReplaceAllString(line, ""), " \t")
+	if !strings.HasPrefix(rest, " ") && (strings.HasPrefix(rest, "actions=") || strings.HasSuffix(last.text, ",") && isStatistic(rest)) {
+		last.text += " "
+	}
+	last.text += rest
+	last.width = width
+	last.lines++
+}
+
+// isStatistic reports whether a text begins with what ovs-ofctl prints before the match, each behind a blank.
+func isStatistic(text string) bool {
+	name, _, found := strings.Cut(text, "=")
+	return found && slices.Contains([]string{"cookie", "duration", "table", "n_packets", "n_bytes", "idle_timeout", "hard_timeout", "idle_age", "hard_age", "importance", "priority"}, name)
+}
+
+// result returns the dump as ovs-ofctl prints it, and why that is not all of it.
+func (d *dump) result() (text string, partial []string) {
+	limit, broken := d.limit(), 0
+	var b strings.Builder
+	for _, e := range d.entries {
+		if e.cut || e.first > 0 && isOpen(d.kind, e.text) || limit > 0 && e.lines == 1 && e.first >= limit {
+			broken++
+			continue
+		}
+		b.WriteString(e.text)
+		b.WriteByte('\n')
+	}
+	if broken > 0 {
+		partial = append(partial, fmt.Sprintf("the ends of %d of its %d lines are cut off", broken, len(d.entries)))
+	}
+	if d.gaps > 0 {
+		partial = append(partial, fmt.Sprintf("lines were left out in %d places", d.gaps))
+	}
+	if d.removed > 0 {
+		partial = append(partial, "it is a diff, without the lines that did not change")
+	}
+	return b.String(), partial
+}
+
+// limit returns the width at which a program has cut the lines, 0 if none has: several lines are as long as the longest, and at
+// least one of them is without its end.
+func (d *dump) limit() int {
+	longest, of, open := 0, 0, false
+	for _, e := range d.entries {
+		if e.lines > 1 {
+			return 0 // wrapped, not cut
+		}
+		if e.first > longest {
+			longest, of, open = e.first, 0, false
+		}
+		if e.first == longest {
+			of++
+			open = open || isOpen(d.kind, e.text)
+		}
+	}
+	if !open || longest < minWidth || of < 2 {
+		return 0
+	}
+	return longest
+}

@@ -1,0 +1,168 @@
+package ticket
+
+import (
+	"slices"
+	"strings"
+)
+
+// statement is a simple command of a shell's command line.
+type statement struct {
+	words []string   // without quotes; "$(...)" is a part of a word
+	pipe  [][]string // the programs that its output goes through
+}
+
+// statements splits a command line of a POSIX shell (POSIX.1-2017, 2.3 and 2.10) at ";", "&&", "||" and "&", and
+// its commands at "|". Redirections are left out. It follows what is between $( and ), and between quotes,
+// only to find its end.
+func statements(line string) (all []statement) {
+	r := shellReader{line: line}
+	var s statement
+	piped := false
+	for {
+		words, end := r.simple()
+		switch {
+		case len(words) == 0:
+		case piped && len(s.words) > 0:
+			s.pipe = append(s.pipe, words)
+		default:
+			s.words = words
+		}
+		piped = end == "|"
+		if piped {
+			continue
+		}
+		if len(s.words) > 0 {
+			all = append(all, s)
+		}
+		s = statement{}
+		if end == "" {
+			return all
+		}
+	}
+}
+
+// shellReader reads a command line from left to right.
+type shellReader struct {
+	line string
+	at   int
+}
+
+// operators end a simple command, the longest first.
+func operators() []string { return []string{"&&", "||", ";", "|", "&"} }
+
+// simple returns the words up to the next operator, and that; "" at the end of the line.
+func (r *shellReader) simple() (words []string, end string) {
+	for {
+		r.blanks()
+		rest := r.line[r.at:]
+		switch {
+		case rest == "", rest[0] == '#' && len(words) > 0:
+			r.at = len(r.line)
+			return words, ""
+		case r.redirection():
+			continue
+		}
+		for _, operator := range operators() {
+			if strings.HasPrefix(rest, operator) {
+				r.at += len(operator)
+				return words, operator
+			}
+		}
+		words = append(words, r.word())
+	}
+}
+
+func (r *shellReader) blanks() {
+	for r.at < len(r.line) && (r.line[r.at] == ' ' || r.line[r.at] == '\t') {
+		r.at++
+	}
+}
+
+// redirection passes over a redirection with its file: "2>&1", ">> FILE", "&>FILE".
+func (r *shellReader) redirection() bool {
+	rest := r.line[r.at:]
+	digits := strings.TrimLeft(rest, "0123456789&")
+	operator := len(digits) - len(strings.TrimLeft(digits, "<>"))
+	if operator == 0 || len(rest)-len(digits) > 1 {
+		return false
+	}
+	r.at += len(rest) - len(digits) + operator
+	if strings.HasPrefix(r.line[r.at:], "&") {
+		r.at++
+	}
+	r.blanks()
+	if r.at < len(r.line) {
+		r.word()
+	}
+	return true
+}
+
+// word returns the word that begins here.
+func (r *shellReader) word() string {
+	var word strings.Builder
+	for begin := r.at; r.at < len(r.line); {
+		switch c := r.line[r.at]; {
+		case c == '\'' || c == '"':
+			r.quoted(&word, c)
+		case c == '\\' && r.at+1 < len(r.line):
+			word.WriteByte(r.line[r.at+1])
+			r.at += 2
+		case strings.HasPrefix(r.line[r.at:], "$("), c == '`':
+			end := r.substitution()
+			word.WriteString(r.line[r.at:end])
+			r.at = end
+		case r.at > begin && strings.IndexByte(" \t;|&<>", c) >= 0:
+			return word.String()
+		default:
+			word.WriteByte(c)
+			r.at++
+		}
+	}
+	return word.String()
+}
+
+// quoted adds what is between two quotation marks. A mark without its end is a character, as in "it's".
+func (r *shellReader) quoted(word *strings.Builder, mark byte) {
+	rest := r.line[r.at+1:]
+	end := strings.IndexByte(rest, mark)
+	if end < 0 {
+		word.WriteByte(mark)
+		r.at++
+		return
+	}
+	word.WriteString(rest[:end])
+	r.at += end + 2
+}
+
+// substitution returns where the substitution of a command that begins here ends.
+func (r *shellReader) substitution() int {
+	if r.line[r.at] == '`' {
+		if end := strings.IndexByte(r.line[r.at+1:], '`'); end >= 0 {
+			return r.at + end + 2
+		}
+		return r.at + 1
+	}
+	depth := 0
+	for i := r.at; i < len(r.line); i++ {
+		switch r.line[i] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(r.line)
+}
+
+// filter returns the words of the programs of a pipe that may leave out lines or parts of them, "" if none does.
+func (s statement) filter() string {
+	var words []string
+	for _, program := range s.pipe {
+		if !slices.Contains([]string{"cat", "less", "more", "tee", "sort", "sudo"}, program[0]) {
+			words = append(words, "| "+strings.Join(program, " "))
+		}
+	}
+	return strings.Join(words, " ")
+}
