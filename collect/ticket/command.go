@@ -74,7 +74,7 @@ func (s statement) commands(depth int) []command {
 	if first < 0 {
 		return []command{{}}
 	}
-	run, known := recording.ParseWords(words[first:])
+	run, known := recording.ParseTyped(words[first:])
 	c := command{host: cmp.Or(node, placeOf(words[:first], run)), run: run, known: known}
 	if !known && strings.HasPrefix(words[first], "ov") {
 		c.unread = strings.Join(words[first:], " ")

@@ -22,16 +22,20 @@ type Invocation struct {
 
 // ParseLine finds the recorded command that a command line runs, with or without its options.
 // Words before the tool don't count: sudo, kubectl exec POD --, a path, the name of a snap.
-func ParseLine(line string) (Invocation, bool) { return ParseWords(strings.Fields(line)) }
+func ParseLine(line string) (Invocation, bool) { return parseWords(strings.Fields(line), false) }
 
-// ParseWords works like ParseLine with the words of a command line.
-func ParseWords(words []string) (Invocation, bool) {
+// ParseTyped works like ParseLine with the words of a command line that a person typed: a match or an option may follow the bridge,
+// which its socket may name.
+func ParseTyped(words []string) (Invocation, bool) { return parseWords(words, true) }
+
+func parseWords(words []string, typed bool) (Invocation, bool) {
 	for i, word := range words {
 		if tool := toolOf(word); tool != "" {
 			if found, isOne, ok := parseNamespaced(append([]string{tool}, words[i+1:]...)); isOne {
 				return found, ok
 			}
 			run := readWords(append([]string{tool}, words[i+1:]...))
+			run.typed = typed
 			if found, ok := run.find(); ok {
 				return found, true
 			}
@@ -152,6 +156,7 @@ type run struct {
 	version   openflow.Version
 	separator string // between the words
 	partial   bool   // the command prints only some columns
+	typed     bool   // by a person
 	target    string // see Command.Target
 }
 
@@ -249,11 +254,11 @@ func (r run) find() (found Invocation, ok bool) {
 	return found, ok
 }
 
-// argument separates what a command is about from what limits its output. In the name of a file, all words are
+// argument separates what a command is about from what limits its output. Where no person typed the command, all words are
 // what it is about.
 func (r run) argument(scope Scope, rest []string) (argument, filter string) {
 	switch {
-	case r.separator == "_" || len(rest) == 0:
+	case !r.typed || len(rest) == 0:
 		return strings.Join(rest, r.separator), ""
 	case scope == OfBridge:
 		return bridgeName(rest[0]), strings.Join(rest[1:], " ")
