@@ -126,8 +126,8 @@ func translated(text string, by map[string]string) string {
 // firstMember matches the name of a group without a name, which reach calls by the first of its members in the order of names.
 var firstMember = regexp.MustCompile(`\S+ \+([0-9]+)`)
 
-// answersOf returns the cells of the matrix of a folder's replicas for some ports, or else for those of its rules, and what
-// drift prints, with everything replaced as a map says.
+// answersOf starts the replicas of a folder, and returns the cells that reach prints for the ports, and what drift prints. Without
+// ports, reach takes those of the rules. Names and addresses in both are replaced as the map says.
 func (s session) answersOf(folder string, ports []string, by map[string]string) (cells, drift []string) {
 	s.t.Helper()
 	s.run("-w", folder, "start")

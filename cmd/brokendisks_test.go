@@ -62,8 +62,8 @@ func needReplica() []string {
 	return []string{"diff", "exec", "shell", "logs", "reach", "report", "show", "status", "trace", "translate"}
 }
 
-// onDisks returns the commands that a broken disk is tried with: outside of a sweep, those of each way to use a workdir, TMPDIR
-// or the folder of images, to need a replica or none, and to need no disk at all.
+// onDisks returns the commands that run on a broken disk. A sweep runs all. Otherwise some read or write the workdir, some
+// TMPDIR or the folder of images, some need a replica, and some need no disk.
 func onDisks(t *testing.T) []string {
 	t.Helper()
 	var names []string

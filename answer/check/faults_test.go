@@ -40,8 +40,8 @@ type fault struct {
 	// causes names the rules that find what follows from the fault.
 	causes []string
 	// beside plants the fault in one round with the one before it, which it does not touch, or which it is
-	// itself, as another rule sees it. Nothing may be found before those of a round; before a single one, one finding may be, and
-	// in make test, where rounds are joined, one for each.
+	// itself, as another rule sees it. The findings of a round come first. One other finding may come before that of a single
+	// fault. In make test, which joins rounds, one other finding may come for each fault.
 	beside bool
 	// also has make test plant the fault, though one of its rule is planted in the other set or before it: for words that
 	// the other one does not have, as the names of pods, or for databases of each node.

@@ -337,7 +337,7 @@ func TestACLsOfOnePriorityAreNoDrift(t *testing.T) {
 	need(t, "23.03")
 	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
 	var r *Report
-	for added := 0; r == nil || len(r.Either) == 0; { // one of those that match is the recorded one
+	for added := 0; r == nil || len(r.Either) == 0; { // until ovn-controller installs the flows of an added ACL
 		if added == 30 {
 			t.Fatalf("of %d ACLs, ovn-controller always installed the recorded one", added+1)
 		}
