@@ -45,8 +45,13 @@ func judgeBridge(ctx context.Context, outputs map[recording.Subject][]recording.
 			if err != nil {
 				return bridge, err
 			}
-			if !dump.failed && !slices.ContainsFunc(usable, func(have Dump) bool { return have.OpenFlow == dump.OpenFlow }) {
+			same := slices.IndexFunc(usable, func(have Dump) bool { return have.OpenFlow == dump.OpenFlow })
+			switch {
+			case dump.failed:
+			case same < 0:
 				usable = append(usable, dump)
+			case usable[same].Partial != nil && dump.Partial == nil:
+				usable[same] = dump
 			}
 		}
 		if best := pick(usable); best >= 0 {
@@ -133,17 +138,17 @@ func entries(in io.Reader, kind workdir.Dump) iter.Seq2[dumpEntry, *openflow.Pro
 // pick returns the index of the dump to restore, -1 for an empty list: that of the
 // newest OpenFlow version that lost nothing, or else the one with most entries. A
 // dump with fewer than nine tenths of the entries of another is incomplete, even if it
-// lost nothing; so is one without its header and with fewer entries than another. The
-// list has the newest version first.
+// lost nothing; so is one without its header and with fewer entries than another. One that
+// is known to be a part is taken only if all are. The list has the newest version first.
 func pick(list []Dump) int {
 	most := -1
 	for i, dump := range list {
-		if most < 0 || dump.Entries > list[most].Entries {
+		if most < 0 || dump.Partial == nil && list[most].Partial != nil || (dump.Partial == nil) == (list[most].Partial == nil) && dump.Entries > list[most].Entries {
 			most = i
 		}
 	}
 	for i, dump := range list {
-		incomplete := 10*dump.Entries < 9*list[most].Entries || dump.Headless && dump.Entries < list[most].Entries
+		incomplete := 10*dump.Entries < 9*list[most].Entries || dump.Headless && dump.Entries < list[most].Entries || dump.Partial != nil
 		if !dump.Truncated && dump.Lost == 0 && !incomplete {
 			return i
 		}

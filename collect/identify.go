@@ -44,6 +44,7 @@ type identity struct {
 	bridge   string // or table, device or network namespace, as the file's name spells it; "" if it is not known
 	version  string // of the must-gather
 	bare     bool   // the source leaves out the dump's header
+	partial  *workdir.Partial
 	// whole reports that the beginning of a text does not decide what it is: outputs of commands may stand further below.
 	whole  bool
 	member *raft.Status // nil for another kind

@@ -333,7 +333,7 @@ func (l *looseReader) takeEach(id identity, file archive.File, origin string) er
 // take adds an output to its node.
 func (l *looseReader) take(id identity, file archive.File, origin string) {
 	node := l.node(id.node)
-	output := recording.Output{File: file, Command: id.command, OpenFlow: id.openflow, Origin: origin, Bare: id.bare}
+	output := recording.Output{File: file, Command: id.command, OpenFlow: id.openflow, Origin: origin, Bare: id.bare, Partial: id.partial}
 	command, known := recording.Find(output.Command)
 	if known && command.Scope == recording.OfTable {
 		output.Table = id.bridge

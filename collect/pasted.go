@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/collect/ticket"
@@ -50,11 +52,12 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 		host = cmp.Or(match[1], match[2])
 	}
 	for _, output := range latest(onNodes(text.Pieces, host)) {
-		if len(output.Partial) > 0 { // what it lacks could decide
-			l.leaveOut(name, output)
+		partial := output.partial()
+		if partial != nil && output.Run.Command.Dump == "" { // no answer depends on it: it is better absent than taken for whole
+			l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, line %d: the output of %s is not whole, and is not used: %s", l.origin(name), output.Line, output.Run.Command.Line, partial))
 			continue
 		}
-		if err := l.addPiece(name, output); err != nil {
+		if err := l.addPiece(name, output, partial); err != nil {
 			return err
 		}
 	}
@@ -64,31 +67,24 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	return l.addLines(name, host, text.Log)
 }
 
-// leaveOut names an output that is not whole. One that would be restored is a loss.
-func (l *looseReader) leaveOut(name string, output pasted) {
-	text := fmt.Sprintf("%s, line %d: the output of %s is not whole, and is not used: %s", l.origin(name), output.Line, output.Run.Command.Line, strings.Join(output.Partial, "; "))
-	if output.Run.Command.Dump != "" {
-		l.found.Lost = append(l.found.Lost, text)
-	} else {
-		l.found.Remarks = append(l.found.Remarks, text)
-	}
-}
-
-// addPiece adds an output that was pasted into a text.
-func (l *looseReader) addPiece(name string, output pasted) error {
-	file, err := archive.Spool(l.ctx, l.spool, strings.NewReader(output.Text))
+// addPiece adds an output that was pasted into a text. One that is only a part is a loss as well.
+func (l *looseReader) addPiece(name string, output pasted, partial *workdir.Partial) error {
+	file, err := archive.Spool(l.ctx, l.spool, strings.NewReader(output.text()))
 	if err != nil {
 		return err
 	}
 	l.pasted++
 	origin := fmt.Sprintf("%s, line %d", l.origin(name), output.Line)
+	if partial != nil {
+		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: the output of %s is not whole, and what is not there may decide: %s", origin, output.Run.Command.Line, partial))
+	}
 	if output.earlier > 0 && output.Loose {
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: the last of %d replies without command lines, which is used: the others may be of other bridges", origin, output.earlier+1))
 	} else if output.earlier > 0 {
 		node := l.node(output.Host)
 		node.Remarks = append(node.Remarks, fmt.Sprintf("%s: the last of %d outputs of one command, which is used", origin, output.earlier+1))
 	}
-	id := identity{command: output.Run.Command.Name, openflow: output.Run.OpenFlow, bridge: output.Run.Argument, node: output.Host}
+	id := identity{command: output.Run.Command.Name, openflow: output.Run.OpenFlow, bridge: output.Run.Argument, node: output.Host, partial: partial}
 	if output.Loose && id.bridge == "" {
 		id.bridge = bridgeOf(name)
 	}
@@ -137,9 +133,12 @@ func onNodes(pieces []ticket.Piece, host string) []ticket.Piece {
 type pasted struct {
 	ticket.Piece
 	earlier int // how often the text has the same output before
+	// parts are the outputs of the command with different filters, nil if the text has fewer than two.
+	parts []ticket.Piece
 }
 
-// latest returns of the outputs of one command the last whole one, or the last if none is whole.
+// latest returns of the outputs of one command the last whole one. If none is whole, it returns the parts that were printed: of each
+// filter the last.
 func latest(pieces []ticket.Piece) (list []pasted) {
 	type key struct {
 		host, argument string
@@ -150,15 +149,90 @@ func latest(pieces []ticket.Piece) (list []pasted) {
 	for _, p := range pieces {
 		k := key{p.Host, p.Run.Argument, p.Run.Command.Name, p.Run.OpenFlow}
 		i, again := at[k]
-		switch {
-		case !again:
+		if !again {
 			at[k] = len(list)
 			list = append(list, pasted{Piece: p})
-		case len(p.Partial) == 0 || len(list[i].Partial) > 0:
-			list[i] = pasted{p, list[i].earlier + 1}
+			continue
 		}
+		list[i].join(p)
 	}
 	return list
+}
+
+// join adds a later output of the same command.
+func (p *pasted) join(later ticket.Piece) {
+	whole := func(piece ticket.Piece) bool { return len(piece.Partial) == 0 && piece.Run.Filter == "" }
+	of := func(part ticket.Piece) bool { return part.Run.Filter == later.Run.Filter }
+	switch at := slices.IndexFunc(p.parts, of); {
+	case whole(later), !whole(p.Piece) && of(p.Piece) && len(p.parts) == 0:
+		*p = pasted{Piece: later, earlier: p.earlier + 1}
+	case whole(p.Piece), p.Run.Command.Dump == "": // a part does not replace it
+		p.earlier++
+	case len(p.parts) == 0:
+		p.parts = []ticket.Piece{p.Piece, later}
+	case at >= 0:
+		p.parts[at] = later
+		p.earlier++
+	default:
+		p.parts = append(p.parts, later)
+	}
+}
+
+// text returns the output, and of several parts each entry once: that of the last part.
+func (p *pasted) text() string {
+	if len(p.parts) == 0 {
+		return p.Text
+	}
+	var lines []string
+	type entry struct {
+		flow openflow.Key
+		line string // for another line than a flow
+	}
+	at := map[entry]int{}
+	for _, part := range p.parts {
+		for line := range strings.Lines(part.Text) {
+			id := entry{line: line}
+			for flow, problem := range openflow.Flows(strings.NewReader(line)) {
+				if key := flow.Key(); problem == nil {
+					key.Cookie, id = 0, entry{flow: key}
+				}
+			}
+			if i, known := at[id]; known {
+				lines[i] = line
+				continue
+			}
+			at[id] = len(lines)
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// oneTable matches the filter with which dump-flows prints all flows of one table.
+var oneTable = regexp.MustCompile(`^table=(\d{1,3})$`)
+
+// partial returns why the output is not all that the command prints without a filter, nil if it is.
+func (p *pasted) partial() *workdir.Partial {
+	parts := p.parts
+	if len(parts) == 0 {
+		parts = []ticket.Piece{p.Piece}
+	}
+	var found workdir.Partial
+	for _, part := range parts {
+		found.Reasons = append(found.Reasons, part.Partial...)
+		if part.Run.Filter == "" {
+			continue
+		}
+		found.Reasons = append(found.Reasons, "it is limited to: "+part.Run.Filter)
+		if match := oneTable.FindStringSubmatch(part.Run.Filter); match != nil && len(part.Partial) == 0 {
+			table, _ := strconv.Atoi(match[1])
+			found.WholeTables = append(found.WholeTables, table)
+		}
+	}
+	if len(found.Reasons) == 0 {
+		return nil
+	}
+	return &found
 }
 
 func readTicket(file archive.File) (string, error) {

@@ -26,7 +26,7 @@ func TestPastedTextsAreReadToTheirEnd(t *testing.T) {
 		"a log above":              {"a.txt", log + "\n" + dump, "output:2", ""},
 		"a log below":              {"a.txt", dump + "and the log:\n\n" + log, "output:2", ""},
 		"twice":                    {"a.md", dump + later, "actions=drop", "line 4: the last of 2 outputs of one command, which is used"},
-		"a part":                   {"a.md", dump + part, "output:2", "line 4: the output of ovs-ofctl dump-flows is not whole, and is not used: it is limited to: table=0"},
+		"a part":                   {"a.md", dump + part, "output:2", "line 4: the output of ovs-ofctl dump-flows is not whole, and what is not there may decide: it is limited to: table=0"},
 		"replies without commands": {"br0.txt", reply + strings.Replace(reply, "drop", "output:2", 1), "output:2", "replies without command lines"},
 	} {
 		nodes, found, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{c.file: c.text}), c.file))

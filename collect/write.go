@@ -312,7 +312,10 @@ func (w *writer) bridge(bridge Bridge, out *workdir.Collection) error {
 	out.Bridges = append(out.Bridges, bridge.Name)
 	for _, command := range recording.Dumps() {
 		for _, dump := range bridge.Dumps[command.Dump] {
-			file := workdir.File{Origin: dump.Origin, Bridge: bridge.Name, OpenFlow: dump.OpenFlow.String(), Recorded: dump.Ran}
+			file := workdir.File{Origin: dump.Origin, Bridge: bridge.Name, OpenFlow: dump.OpenFlow.String(), Recorded: dump.Ran, Partial: dump.Partial}
+			if dump.Truncated && !w.completed(bridge, command.Dump) {
+				file.Partial = &workdir.Partial{Reasons: []string{"sos kept only its end (--log-size)"}}
+			}
 			path := w.staging.OtherDump(bridge.Name, command.Dump, file.OpenFlow)
 			if dump.Used {
 				path, file.Remarks = w.staging.DumpFile(bridge.Name, command.Dump), dump.remarks(command.Dump)
@@ -323,6 +326,14 @@ func (w *writer) bridge(bridge Bridge, out *workdir.Collection) error {
 		}
 	}
 	return nil
+}
+
+// completed reports whether other outputs have what a dump of a bridge may lack: start takes missing flows from dumps of other
+// OpenFlow versions and from bridge/dump-flows.
+func (w *writer) completed(bridge Bridge, dump workdir.Dump) bool {
+	return len(bridge.Dumps[dump]) > 1 || dump == workdir.Flows && slices.ContainsFunc(w.plan.Recorded, func(output recording.Output) bool {
+		return output.Command == workdir.RecordedBridgeFlows && output.Bridge == bridge.Name && !output.Truncated
+	})
 }
 
 func (w *writer) recorded(output recording.Output, out *workdir.Collection) error {

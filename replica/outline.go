@@ -3,11 +3,14 @@ package replica
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/lines"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
@@ -101,14 +104,45 @@ func (o *outliner) complete(ctx context.Context, bridge *ovsdb.Outline, dpif []a
 		}
 		o.number(ports, ports.whole(name), port.Number)
 	}
+	flows, err := o.references(ctx, bridge.Name)
+	if err != nil {
+		return err
+	}
+	for name := range flows.names {
+		o.name(ports, name)
+	}
 	without := ports.unnumbered()
 	if len(without) == 0 {
 		return nil
 	}
-	for _, iface := range without {
-		iface.SetUnknown(ovsdb.UnknownNumber)
+	unknown := ovsdb.UnknownNumber
+	if len(flows.names) > 0 {
+		unknown = ovsdb.UnusedNumber
 	}
-	return o.assume(ctx, ports)
+	for _, iface := range without {
+		if !iface.Has("external_ids") {
+			iface.SetUnknown(unknown)
+		}
+	}
+	o.assume(ports, flows.numbers)
+	return nil
+}
+
+// name adds the interface that flows name, if the bridge lacks it.
+func (o *outliner) name(ports bridgePorts, name string) {
+	if name = ports.whole(name); ports.byName[name] != nil || o.names[name] {
+		return
+	}
+	iface := o.addPort(ports.bridge, o.names.unique(name))
+	ports.byName[iface.Name] = iface
+	if isPatchName(name) {
+		iface.SetUnknown(ovsdb.UnknownType)
+	}
+}
+
+// isPatchName reports whether a port has a name that ovn-controller and the agent of neutron give to patch ports only.
+func isPatchName(name string) bool {
+	return strings.HasPrefix(name, "patch-") || strings.HasPrefix(name, "int-br-") || strings.HasPrefix(name, "phy-br-")
 }
 
 // number gives a number to the interface of a name, unless one has it. It adds an interface
@@ -121,6 +155,9 @@ func (o *outliner) number(ports bridgePorts, name string, number int) {
 	if iface == nil || iface.Has("ofport") {
 		iface = o.addPort(ports.bridge, o.names.unique(name))
 		ports.byName[iface.Name] = iface
+		if isPatchName(name) {
+			iface.SetUnknown(ovsdb.UnknownType)
+		}
 	}
 	ports.setNumber(iface, number)
 }
@@ -136,43 +173,62 @@ func (o *outliner) show(bridge string) (show openflow.Description, err error) {
 
 // assume adds ports for the numbers that flows name and that no port has, because the
 // numbers of some ports are not known.
-func (o *outliner) assume(ctx context.Context, ports bridgePorts) error {
-	file, ok, err := workdir.OpenCollected(o.wd.DumpFile(ports.bridge.Name, workdir.Flows))
-	if !ok {
-		return err
-	}
-	defer file.Close()
-	for flow, problem := range openflow.FlowsIn(interrupt.Reader(ctx, file), func(string) bool { return true }) {
-		if problem != nil {
-			continue
-		}
-		for _, number := range portNumbers(flow) {
-			if !ports.taken[number] {
-				iface := o.addPort(ports.bridge, o.names.unique(fmt.Sprintf("%s-port-%d", ports.bridge.Name, number)))
-				iface.SetUnknown(ovsdb.UnknownName)
-				ports.setNumber(iface, number)
-				o.assumed = append(o.assumed, iface.Name)
-			}
+func (o *outliner) assume(ports bridgePorts, numbers map[int]bool) {
+	for _, number := range slices.Sorted(maps.Keys(numbers)) {
+		if !ports.taken[number] {
+			iface := o.addPort(ports.bridge, o.names.unique(fmt.Sprintf("%s-port-%d", ports.bridge.Name, number)))
+			iface.SetUnknown(ovsdb.UnknownName)
+			ports.setNumber(iface, number)
+			o.assumed = append(o.assumed, iface.Name)
 		}
 	}
-	return ctx.Err()
 }
 
-// portNumbers returns the numbers of ports in a flow's match and in its outermost actions.
-func portNumbers(flow openflow.Flow) (numbers []int) {
-	const maxPort = 0xff00 // OFPP_MAX of OpenFlow 1.0
-	add := func(text string) {
-		if number, err := strconv.Atoi(text); err == nil && number > 0 && number < maxPort {
-			numbers = append(numbers, number)
+// references are the ports that the flows of a bridge name by their numbers and by their names: ovs-ofctl prints names on a
+// terminal, and the number of a port that does not exist.
+type references struct {
+	numbers map[int]bool
+	names   map[string]bool
+}
+
+// references returns the ports that the flows and groups of a bridge name.
+func (o *outliner) references(ctx context.Context, bridge string) (found references, err error) {
+	found = references{map[int]bool{}, map[string]bool{}}
+	for _, dump := range []workdir.Dump{workdir.Flows, workdir.Groups} {
+		file, ok, err := workdir.OpenCollected(o.wd.DumpFile(bridge, dump))
+		if !ok {
+			if err != nil {
+				return found, err
+			}
+			continue
+		}
+		defer file.Close()
+		_, err = lines.Read(interrupt.Reader(ctx, file), func(line []byte) error {
+			for _, port := range openflow.Ports(string(line)) {
+				found.add(port)
+			}
+			return nil
+		})
+		if err != nil {
+			return found, err
 		}
 	}
-	if port, ok := flow.Key().Field("in_port"); ok {
-		add(port)
+	return found, ctx.Err()
+}
+
+// maxNamed is more names of ports than any switch has.
+const maxNamed = 1 << 16
+
+// add adds a port as a flow names it.
+func (r references) add(port string) {
+	const maxPort = 0xff00 // OFPP_MAX of OpenFlow 1.0
+	number, err := strconv.Atoi(port)
+	switch {
+	case err == nil && number > 0 && number < maxPort:
+		r.numbers[number] = true
+	case err != nil && len(r.names) < maxNamed:
+		r.names[port] = true
 	}
-	for action := range openflow.Split(flow.Actions()) {
-		add(strings.TrimPrefix(action, "output:"))
-	}
-	return numbers
 }
 
 func (o *outliner) remarks() (remarks []string) {

@@ -62,12 +62,26 @@ func (c *comparer) compareFlows(ctx context.Context, pair *nodePair) error {
 		case before == nil || after == nil:
 			c.missing(fmt.Sprintf("flows of bridge %s of node %s: only one side has them", bridge, pair.new.name))
 		default:
+			for _, side := range []*capturedNode{pair.old, pair.new} {
+				if partial := side.partial(bridge); partial != nil {
+					c.missing(fmt.Sprintf("flows of bridge %s of node %s: only a part was collected: %s", bridge, side.name, partial))
+				}
+			}
 			if err := c.compareBridge(ctx, pair, bridge, before, after); err != nil {
 				return fmt.Errorf("bridge %s: %w", bridge, err)
 			}
 		}
 	}
 	return nil
+}
+
+// partial returns why the flows that were collected of a bridge are only a part, nil if they are not.
+func (n *capturedNode) partial(bridge string) *workdir.Partial {
+	manifest, err := n.dir.Manifest()
+	if err != nil {
+		return nil
+	}
+	return manifest.Partial(n.dir.Relative(n.dir.DumpFile(bridge, workdir.Flows)))
 }
 
 // bridges returns the names of a node's bridges.

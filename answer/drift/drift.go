@@ -72,6 +72,8 @@ func Check(ctx context.Context, wd *workdir.Dir, options Options) (*Report, erro
 		return report.undetermined(wd.Absence(workdir.NB) + ": what the node's logical flows should be is not known"), nil
 	case !node.flows:
 		return report.undetermined("the flows of " + node.bridge + " were not collected"), nil
+	case node.partial != nil:
+		return report.undetermined(fmt.Sprintf("only a part of the flows of %s was collected (%s): what the node lacks is not known", node.bridge, node.partial)), nil
 	}
 	releases, err := release.Likely(ctx, wd)
 	if err != nil {

@@ -26,10 +26,11 @@ type recordedNode struct {
 	ports    map[string]int // the numbers of the ports of all bridges, by their names in OpenFlow
 	seen     int            // the nb_cfg that ovn-controller had installed, 0 if unknown
 
-	state flowdiff.State
-	lost  []openflow.Problem
-	lacks []string // the dumps that were not collected: groups, meters
-	flows bool     // the dump of flows was collected
+	state   flowdiff.State
+	lost    []openflow.Problem
+	lacks   []string         // the dumps that were not collected: groups, meters
+	flows   bool             // the dump of flows was collected
+	partial *workdir.Partial // why that is not all of it, nil if it is
 }
 
 // readNode reads what was recorded of a node, with the dumps of its integration bridge.
@@ -42,6 +43,7 @@ func readNode(ctx context.Context, wd *workdir.Dir) (*recordedNode, error) {
 	if err := recorded.readDatabase(ctx); err != nil || !recorded.ovn {
 		return recorded, err
 	}
+	recorded.partial = recorded.manifest.Partial(wd.Relative(wd.DumpFile(recorded.bridge, workdir.Flows)))
 	readers := map[workdir.Dump]io.Reader{}
 	for _, dump := range []workdir.Dump{workdir.Flows, workdir.Groups, workdir.Meters} {
 		file, ok, err := workdir.OpenCollected(wd.DumpFile(recorded.bridge, dump))

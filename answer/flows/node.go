@@ -143,9 +143,16 @@ func (n *Node) findBridges(only string) error {
 	if err != nil {
 		return err
 	}
+	manifest, err := n.dir.Manifest()
+	if err != nil {
+		return err
+	}
 	for _, name := range all {
 		if only == "" || name == only {
 			n.Bridges = append(n.Bridges, &Bridge{Name: name, dump: n.dir.DumpFile(name, workdir.Flows)})
+			if partial := manifest.Partial(n.dir.Relative(n.dir.DumpFile(name, workdir.Flows))); partial != nil {
+				n.Remarks = append(n.Remarks, fmt.Sprintf("bridge %s: only a part of its flows was collected: %s", name, partial))
+			}
 		}
 	}
 	switch {

@@ -17,6 +17,8 @@ import (
 	"ovs-offline/internal/flow"
 	"ovs-offline/internal/netns"
 	"ovs-offline/internal/ovn/names"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/phrase"
 )
 
 // Between is a question with names: can From reach To?
@@ -168,9 +170,10 @@ func (s *Session) flow(ctx context.Context, node, text string, size int) (*answe
 		port, ok = n.Port(bridge)
 	} else if number, err := strconv.Atoi(in); err == nil {
 		port, ok = n.Numbered(bridge, number)
+		ok = ok && port.Unknown != ovsdb.UnusedNumber // the replica's number is not the node's
 	}
 	if !ok {
-		return nil, fmt.Errorf("%w: the flow has to begin with a bridge of node %s and in_port=PORT: %q", ErrQuestion, node, text)
+		return nil, n.noPort(bridge, in, text)
 	}
 	packet.Delete("in_port")
 	start := follow.Start{Node: node, Bridge: bridge, InPort: port.Name, Packet: packet, Size: size}
@@ -180,6 +183,24 @@ func (s *Session) flow(ctx context.Context, node, text string, size int) (*answe
 		return nil, err
 	}
 	return asked.answer, asked.answerUnquoted(ctx)
+}
+
+// noPort returns the error of a flow that enters by a port that the bridge does not have.
+func (n *node) noPort(bridge, in, text string) error {
+	var ports []string
+	for _, port := range n.Ports() {
+		switch {
+		case port.Bridge != bridge:
+		case port.Unknown == ovsdb.UnusedNumber:
+			ports = append(ports, port.Name)
+		default:
+			ports = append(ports, fmt.Sprintf("%d (%s)", port.Number, port.Name))
+		}
+	}
+	if in == "" || len(ports) == 0 {
+		return fmt.Errorf("%w: the flow has to begin with a bridge of node %s and in_port=PORT: %q", ErrQuestion, n.Name, text)
+	}
+	return fmt.Errorf("%w: bridge %s of node %s has no port %s; its ports are: %s", ErrQuestion, bridge, n.Name, in, phrase.FirstNames(ports))
 }
 
 // answerUnquoted answers the question about an ICMP error if the answer does not depend on the

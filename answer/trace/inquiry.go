@@ -25,7 +25,7 @@ func (s *Session) inquire(question string, arrived endTest) *inquiry {
 	return &inquiry{path: path{
 		Session: s,
 		draft:   draft{begun, map[string]bool{}},
-		judge:   judge{names: s.names, arrived: arrived, taught: map[taught]bool{}},
+		judge:   judge{names: s.names, nodes: s.nodes, arrived: arrived, taught: map[taught]bool{}},
 		drops:   drops{session: s},
 	}}
 }

@@ -27,6 +27,7 @@ type endTest func(h *follow.Hop, b follow.Branch) bool
 // judge decides what the ends of a packet mean for the question about it.
 type judge struct {
 	names   directory
+	nodes   map[string]*node
 	start   follow.Start
 	arrived endTest
 	taught  map[taught]bool // by this and earlier packets
@@ -44,6 +45,9 @@ func (j *judge) arrives(hop *follow.Hop, branch follow.Branch) bool {
 // judgeHop returns what may become of the packet after a hop. Branches with a choice exclude
 // each other; of the others, all happen, and one that arrives is enough.
 func (j *judge) judgeHop(hop *follow.Hop) results {
+	if j.lacks(hop) != "" {
+		return unknown
+	}
 	all, alternatives := lost, results(0)
 	for _, branch := range hop.Branches {
 		result := j.judgeEnd(hop, branch)

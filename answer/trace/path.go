@@ -110,6 +110,10 @@ func (p *path) addHop(hop *follow.Hop, by approach) {
 	if p.options.Raw {
 		written.Raw = hop.Pass.Text
 	}
+	if why := p.judge.lacks(hop); why != "" {
+		p.left = true
+		p.missOn(hop.Node, why)
+	}
 	for _, text := range hop.Assumed {
 		p.assume(text)
 	}

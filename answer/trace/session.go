@@ -50,6 +50,8 @@ type node struct {
 	zone  *zone
 	trust answer.Fidelity
 	dir   *workdir.Dir
+	// incomplete is what its replica lacks; nil for a node whose replica can't be asked, and for a switch that was synthesised.
+	incomplete *incomplete
 	// read holds what was read of the dumps and of logical flows for drops.
 	read struct {
 		sync.Mutex
@@ -183,12 +185,14 @@ func openNode(ctx context.Context, recorded ovn.Node) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	trust, err := trustOf(ctx, opened, recorded.Dir)
+	trust, lacks, err := trustOf(ctx, opened, recorded.Dir)
 	if err != nil {
 		opened.Close()
 		return nil, err
 	}
-	return newNode(opened, recorded, trust), nil
+	n := newNode(opened, recorded, trust)
+	n.incomplete = lacks
+	return n, nil
 }
 
 func newNode(opened *host.Host, of ovn.Node, trust answer.Fidelity) *node {

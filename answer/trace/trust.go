@@ -14,20 +14,20 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// trustOf returns how faithful the replica of a node is.
-func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (answer.Fidelity, error) {
+// trustOf returns how faithful the replica of a node is, and what it lacks.
+func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (trust answer.Fidelity, lacks *incomplete, err error) {
 	start, err := replica.Report(wd)
 	if errors.Is(err, replica.ErrNoReport) { // start writes it last
-		return answer.Fidelity{}, fmt.Errorf("node %s: the start of its replica has not ended: wait for it, or start it again with: ovs-offline start", node.Name)
+		return trust, nil, fmt.Errorf("node %s: the start of its replica has not ended: wait for it, or start it again with: ovs-offline start", node.Name)
 	}
 	if err != nil {
-		return answer.Fidelity{}, err
+		return trust, nil, err
 	}
 	shown, err := node.Ask(ctx, replica.CountCommand)
 	if err != nil {
-		return answer.Fidelity{}, err
+		return trust, nil, err
 	}
-	trust := answer.Fidelity{Name: node.Name, Restored: 100, Warnings: slices.Clone(node.Remarks)}
+	trust = answer.Fidelity{Name: node.Name, Restored: 100, Warnings: slices.Clone(node.Remarks)}
 	if start.Synthesised != nil {
 		trust.Synthesised, trust.SynthesisedFrom = true, start.Synthesised.Origin()
 	}
@@ -51,7 +51,12 @@ func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (answer.Fide
 	}
 	manifest, err := wd.Manifest()
 	if err != nil {
-		return answer.Fidelity{}, err
+		return trust, nil, err
+	}
+	if start.Synthesised == nil {
+		if lacks, err = readIncomplete(wd, manifest, start); err != nil {
+			return trust, nil, err
+		}
 	}
 	trust.Doubts = append(trust.Doubts, replica.DatabaseDoubts(manifest, start.Origin)...)
 	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
@@ -62,7 +67,7 @@ func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (answer.Fide
 	if start.Origin == nil {
 		bridge, err := replica.IntegrationBridge(ctx, wd)
 		if err != nil {
-			return answer.Fidelity{}, err
+			return trust, nil, err
 		}
 		if _, err := os.Stat(wd.Database(workdir.SB)); bridge != "" && err != nil {
 			trust.Warnings = append(trust.Warnings, "it has no OVN SB database: rules have no names, and what is missing among the flows is not known")
@@ -74,7 +79,7 @@ func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (answer.Fide
 	if start.Recorded.OVS != start.Running.OVS && start.Recorded.OVS != "" {
 		trust.Warnings = append(trust.Warnings, fmt.Sprintf("recorded with Open vSwitch %s, running %s", start.Recorded.OVS, start.Running.OVS))
 	}
-	return trust, nil
+	return trust, lacks, nil
 }
 
 // failureOf returns why a step of the start casts doubt on answers: the first of its details, and

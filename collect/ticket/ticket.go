@@ -24,7 +24,7 @@ type Piece struct {
 	Line int    // of the command, or of the output of an unknown one, from 1
 	Run  recording.Invocation
 	Text string
-	// Partial is why Text is not all of the output, nil if it is.
+	// Partial is why Text is not all that the command printed, nil if it is. What Run.Filter left out is not counted.
 	Partial []string
 	Loose   bool // the command line is not in the text
 }
@@ -93,6 +93,7 @@ type running struct {
 	dump   *dump // nil for an output that is no dump of entries
 	others int   // lines behind the entries of the dump that are not of it, unless an entry follows
 	more   bool  // the header said that another reply follows
+	paused bool  // an empty line followed
 }
 
 // maxOthers is how many lines of other text may stand between the entries of a dump.
@@ -123,8 +124,13 @@ func (s *splitter) add(line string, width int) {
 		s.next = nil
 	case s.open.dump != nil:
 		s.addToDump(line, width)
-	case isFence(line) && s.open.output.Len() > 0, line == "" && s.open.output.Len() > 0 && isDense(s.open.Run.Command):
+	case isFence(line) && s.open.output.Len() > 0:
 		s.end()
+	case line == "" && s.open.output.Len() > 0 && isDense(s.open.Run.Command):
+		s.open.paused = true
+	case s.open.paused && !showLine.MatchString(line):
+		s.end()
+		s.addLoose(line, width)
 	case isFence(line), line == "" && s.open.output.Len() == 0:
 	default:
 		s.open.output.WriteString(line)
@@ -163,6 +169,8 @@ func (r *running) begins(line string) bool {
 var (
 	shownUUID   = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	shownServer = regexp.MustCompile(`^[0-9a-f]{4}$`)
+	// showLine matches the lines of ovs-vsctl show and ovs-ofctl show.
+	showLine = regexp.MustCompile(`^\s*(?:(?:Bridge|Port|Interface|Controller|Manager) (?:".*"|\S+)$|(?:[a-z_]+|n_tables|n_buffers): ?\S|(?:\d+|LOCAL)\(|OFPT_|OFPST_)`)
 	// separator matches what Mininet's dpctl prints above the output of each switch.
 	separator = regexp.MustCompile(`^\*\*\* (\S+) -+$`)
 	// heading matches a heading that names a node: "On node A:", "## compute-1 (hypervisor)", "**Node 2:**".
@@ -289,9 +297,6 @@ func (s *splitter) end() {
 		r.Text = r.output.String()
 		if r.dump != nil {
 			r.Text, r.Partial = r.dump.result()
-		}
-		if r.Run.Filter != "" {
-			r.Partial = append(r.Partial, "it is limited to: "+r.Run.Filter)
 		}
 		if r.fits(r.prose) {
 			s.pieces = append(s.pieces, r.Piece)

@@ -28,7 +28,7 @@ func found(text string) (list [][2]string) {
 		if piece.Run.OpenFlow > 0 {
 			what += " " + piece.Run.OpenFlow.String()
 		}
-		if piece.Partial != nil {
+		if piece.Partial != nil || piece.Run.Filter != "" {
 			what += " partial"
 		}
 		list = append(list, [2]string{what, piece.Text})
@@ -68,13 +68,15 @@ func TestPastedOutputs(t *testing.T) {
 		"nothing":                            {"", nil},
 		"an empty line inside of a dump":     {"$ ovs-ofctl -O OpenFlow13 dump-flows br-int\n" + flows + "\n\n" + flow + "$ ovs-vsctl show\n" + shown, [][2]string{{dump[0], flows + flow}, show}},
 		"each line followed by an empty one": {"$ ovs-ofctl dump-flows br-int\n" + strings.ReplaceAll(flows+flow+flow, "\n", "\n\n"), [][2]string{{dump[0], flows + flow + flow}}},
-		"remarks in a dump":                  {"$ ovs-ofctl dump-flows br-int\n" + flows + "# this one:\n" + flow + "-- and\n" + flow, [][2]string{{dump[0], flows + flow + flow}}},
-		"marks round a flow":                 {"$ ovs-ofctl dump-flows br-int\n" + flows + " **" + strings.TrimSpace(flow) + "**  <==== HERE!\n", [][2]string{{dump[0], flows + flow}}},
-		"arrows, numbers and comments":       {"$ ovs-ofctl dump-flows br-int\n" + flows + "-> " + flow[1:] + "12:" + flow + strings.TrimSuffix(flow, "\n") + " # why?\n", [][2]string{{dump[0], flows + flow + flow + flow}}},
-		"a flow behind other text":           {"$ ovs-ofctl dump-flows br-int\n" + flows + "I\nsee\nno\nflow\nlike\n" + flow, [][2]string{{dump[0] + " partial", flows}}},
-		"a gap":                              {"$ ovs-ofctl dump-flows br-int\n" + flows + "...\n" + flow, [][2]string{{dump[0] + " partial", flows + flow}}},
-		"a snip":                             {"$ ovs-ofctl dump-flows br-int\n" + flows + "[snip]\n", [][2]string{{dump[0] + " partial", flows}}},
-		"the end of a flow is cut":           {"$ ovs-ofctl dump-flows br-int\n" + flows + " cookie=0x2, duration=5s, table=0, n_packets=0, n_bytes=0, priority=7 actions=\n", [][2]string{{dump[0] + " partial", flows}}},
+		"a show with each line followed by an empty one": {"$ ovs-vsctl show\n" + strings.ReplaceAll(shown, "\n", "\n\n") + "Port 80 of the service is closed, see below.\n", [][2]string{show}},
+		"a show below words":                             {"$ ovs-vsctl show\n" + shown + "\nand here is more\n\n    Bridge br9\n", [][2]string{show}},
+		"remarks in a dump":                              {"$ ovs-ofctl dump-flows br-int\n" + flows + "# this one:\n" + flow + "-- and\n" + flow, [][2]string{{dump[0], flows + flow + flow}}},
+		"marks round a flow":                             {"$ ovs-ofctl dump-flows br-int\n" + flows + " **" + strings.TrimSpace(flow) + "**  <==== HERE!\n", [][2]string{{dump[0], flows + flow}}},
+		"arrows, numbers and comments":                   {"$ ovs-ofctl dump-flows br-int\n" + flows + "-> " + flow[1:] + "12:" + flow + strings.TrimSuffix(flow, "\n") + " # why?\n", [][2]string{{dump[0], flows + flow + flow + flow}}},
+		"a flow behind other text":                       {"$ ovs-ofctl dump-flows br-int\n" + flows + "I\nsee\nno\nflow\nlike\n" + flow, [][2]string{{dump[0] + " partial", flows}}},
+		"a gap":                                          {"$ ovs-ofctl dump-flows br-int\n" + flows + "...\n" + flow, [][2]string{{dump[0] + " partial", flows + flow}}},
+		"a snip":                                         {"$ ovs-ofctl dump-flows br-int\n" + flows + "[snip]\n", [][2]string{{dump[0] + " partial", flows}}},
+		"the end of a flow is cut":                       {"$ ovs-ofctl dump-flows br-int\n" + flows + " cookie=0x2, duration=5s, table=0, n_packets=0, n_bytes=0, priority=7 actions=\n", [][2]string{{dump[0] + " partial", flows}}},
 		"lines cut at a width": {"$ ovs-ofctl dump-flows br-int\n" + cut(flows+flow+strings.ReplaceAll(flow, "output:2", "resubmit(,2)")+strings.ReplaceAll(flow, "in_port=1", "in_port=1,dl_vlan=12"), 96),
 			[][2]string{{dump[0] + " partial", flows}}},
 		"lines wrapped by a terminal":   {"$ ovs-ofctl dump-flows br-int\n" + wrapped(flows+flow, 80), [][2]string{{dump[0], flows + flow}}},

@@ -33,7 +33,7 @@ type Description struct {
 var (
 	dpid     = regexp.MustCompile(`\bdpid:([0-9a-f]{16})`)
 	frags    = regexp.MustCompile(`^OFPT_GET_CONFIG_REPLY .*\bfrags=(\S+)`)
-	portHead = regexp.MustCompile(`^ ([0-9]+|LOCAL)\((.*)\): addr:([0-9a-f:]{17})`)
+	portHead = regexp.MustCompile(`^\s*([0-9]+|LOCAL)\((.*)\): addr:([0-9a-f:]{17})`)
 )
 
 // maxPorts is the number of port numbers in OpenFlow 1.0.
@@ -60,9 +60,10 @@ func Show(r io.Reader) Description {
 		if last < 0 {
 			continue
 		}
-		if flags, ok := strings.CutPrefix(l.text, "     config:"); ok {
+		text := strings.TrimLeft(l.text, blankBytes) // web pages lose the indentation
+		if flags, ok := strings.CutPrefix(text, "config:"); ok {
 			d.Ports[last].Config = flagList(flags)
-		} else if flags, ok := strings.CutPrefix(l.text, "     state:"); ok {
+		} else if flags, ok := strings.CutPrefix(text, "state:"); ok {
 			d.Ports[last].State = flagList(flags)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,17 +15,21 @@ import (
 )
 
 // Unknown is the key in the external_ids of an interface or a switch that a start made from what
-// commands printed. Its value is what was not recorded: of a port its name or its number, of the
-// switch its settings.
+// commands printed. Its value is what was not recorded: of a port its name, its number or its type, of the
+// switch its settings. A port has an UnusedNumber if its number was not recorded and flows name ports by names.
 const (
 	Unknown         = "ovs-offline-unknown"
 	UnknownName     = "name"
 	UnknownNumber   = "number"
+	UnusedNumber    = "unused number"
+	UnknownType     = "type"
 	UnknownSettings = "external_ids"
 )
 
 // SetUnknown sets what was not recorded of a row.
-func (o *Outline) SetUnknown(what string) { o.Set("external_ids", "{"+quoted(Unknown)+"="+what+"}") }
+func (o *Outline) SetUnknown(what string) {
+	o.Set("external_ids", "{"+quoted(Unknown)+"="+quoted(what)+"}")
+}
 
 // Outline is a row of which the name and some columns are known, with the rows below it:
 // bridges below Open_vSwitch, ports below a bridge, interfaces below a port.
@@ -142,7 +147,7 @@ func parents() map[string]string {
 }
 
 var (
-	outlineRow    = regexp.MustCompile(`^(Bridge|Port|Interface|Controller|Manager) (.+)$`)
+	outlineRow    = regexp.MustCompile(`^(Bridge|Port|Interface|Controller|Manager) (".*"|\S+)$`)
 	outlineColumn = regexp.MustCompile(`^([a-z_][a-z0-9_]*): (.+)$`)
 )
 
@@ -153,7 +158,7 @@ const maxOutline = 1 << 17
 // lines, such as warnings.
 func Shown(r io.Reader) (*Outline, error) {
 	root := NewOutline()
-	reading := shown{open: []opened{{row: root, indent: -1}}}
+	reading := shown{open: []*Outline{root}}
 	_, err := lines.Read(r, func(line []byte) error { reading.add(string(line)); return nil })
 	if err != nil {
 		return nil, err
@@ -179,33 +184,53 @@ func ShownIn(path string) (*Outline, error) {
 
 // shown is an output of `ovs-vsctl show` that is being read.
 type shown struct {
-	open []opened // from the root to the row of the last line
+	open []*Outline // from the root to the row of the last line
 	rows int
 }
 
-// opened is a row whose columns and rows may follow, with the indentation of its line.
-type opened struct {
-	row    *Outline
-	indent int
+// holders are the tables whose columns ovs-vsctl show prints (cmd_show_tables in utilities/ovs-vsctl.c), by column.
+func holders() map[string][]string {
+	return map[string][]string{
+		"ovs_version": {OVS}, "fail_mode": {"Bridge"}, "datapath_type": {"Bridge"}, "tag": {"Port"}, "trunks": {"Port"},
+		"type": {"Interface"}, "options": {"Interface"}, "error": {"Interface"}, "is_connected": {"Controller", "Manager"},
+	}
 }
 
-// add adds a row or a column. The indentation of a line determines what it belongs to.
+// add adds a row or a column. The names of tables and columns tell what a line belongs to: texts from web pages have lost the indentation
+// of their lines.
 func (s *shown) add(line string) {
-	line = strings.TrimRight(line, " \t\r")
-	text := strings.TrimLeft(line, " \t")
-	indent := len(line) - len(text)
-	for len(s.open) > 1 && s.open[len(s.open)-1].indent >= indent {
-		s.open = s.open[:len(s.open)-1]
+	text := strings.TrimSpace(line)
+	if match := outlineRow.FindStringSubmatch(text); match != nil && s.rows < maxOutline {
+		if parent := s.last(parents()[match[1]]); parent != nil {
+			s.rows++
+			row := &Outline{Table: match[1], Name: unquoted(match[2])}
+			parent.Rows = append(parent.Rows, row)
+			s.open = append(s.open, row)
+		}
+		return
 	}
-	last := s.open[len(s.open)-1].row
-	if match := outlineRow.FindStringSubmatch(text); match != nil && last.Table == parents()[match[1]] && s.rows < maxOutline {
-		s.rows++
-		row := &Outline{Table: match[1], Name: unquoted(match[2])}
-		last.Rows = append(last.Rows, row)
-		s.open = append(s.open, opened{row, indent})
-	} else if match := outlineColumn.FindStringSubmatch(text); match != nil && len(last.Columns) < maxColumns {
-		last.Set(match[1], match[2])
+	match := outlineColumn.FindStringSubmatch(text)
+	if match == nil {
+		return
 	}
+	row := s.open[len(s.open)-1]
+	if tables, known := holders()[match[1]]; known {
+		row = s.last(tables...)
+	}
+	if row != nil && !row.Has(match[1]) && len(row.Columns) < maxColumns {
+		row.Set(match[1], match[2])
+	}
+}
+
+// last returns the last open row of one of the tables, and closes the rows below it; nil, and nothing is closed, if none is open.
+func (s *shown) last(tables ...string) *Outline {
+	for i, row := range slices.Backward(s.open) {
+		if slices.Contains(tables, row.Table) {
+			s.open = s.open[:i+1]
+			return row
+		}
+	}
+	return nil
 }
 
 func unquoted(text string) string {

@@ -1,6 +1,7 @@
 package ovsdb_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,11 +35,15 @@ const shown = `4b6b0d73-b824-4d6b-9ec7-584b4706f5c9
 // TestShowOfASwitch reads ovs-vsctl show, also with other indentation and lines around it.
 func TestShowOfASwitch(t *testing.T) {
 	for name, text := range map[string]string{
-		"as printed":  shown,
-		"tabs":        strings.ReplaceAll(shown, "    ", "\t"),
-		"a quotation": strings.ReplaceAll(shown, "\n", "\r\n"),
-		"warnings":    "2026-11-21T10:00:00Z|00001|ovsdb|WARN|slow: x\n" + shown + "\nthanks\n",
-		"a long line": strings.Repeat("x", 3<<20) + "\n" + shown,
+		"as printed":                         shown,
+		"tabs":                               strings.ReplaceAll(shown, "    ", "\t"),
+		"a quotation":                        strings.ReplaceAll(shown, "\n", "\r\n"),
+		"warnings":                           "2026-11-21T10:00:00Z|00001|ovsdb|WARN|slow: x\n" + shown + "\nthanks\n",
+		"no indentation":                     regexp.MustCompile(`(?m)^ +`).ReplaceAllString(shown, ""),
+		"one blank for all indentation":      regexp.MustCompile(`(?m)^ +`).ReplaceAllString(shown, " "),
+		"a column one level too high":        strings.ReplaceAll(shown, "                type:", "            type:"),
+		"each line followed by an empty one": strings.ReplaceAll(shown, "\n", "\n\n"),
+		"a long line":                        strings.Repeat("x", 3<<20) + "\n" + shown,
 	} {
 		outline, err := ovsdb.Shown(strings.NewReader(text))
 		if err != nil {

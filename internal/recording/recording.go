@@ -32,6 +32,8 @@ type Output struct {
 	Bare      bool             // the source leaves out the dump's header
 	// Truncated reports that the source kept only the end of the output.
 	Truncated bool
+	// Partial says why the output is only a part of what the command would print, nil if nothing shows that it is.
+	Partial *workdir.Partial
 }
 
 // Database is a file that holds a database, or that is found at the path of one, or what commands

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -129,7 +130,19 @@ type File struct {
 	// Recorded is when the command that printed or copied the file began; zero if that is not known.
 	Recorded time.Time `json:"recorded,omitzero"`
 	Remarks  []string  `json:"remarks,omitempty"`
+	// Partial says why the file is known to be only a part of what the command would print, nil for all other files.
+	Partial *Partial `json:"partial,omitempty"`
 }
+
+// Partial describes a dump of which only some entries were recorded.
+type Partial struct {
+	Reasons []string `json:"reasons"`
+	// WholeTables are the numbers of the flow tables of which all entries were recorded: "dump-flows BRIDGE table=N" prints those of one.
+	WholeTables []int `json:"whole_tables,omitempty"`
+}
+
+// String returns the reasons in a line.
+func (p *Partial) String() string { return strings.Join(p.Reasons, "; ") }
 
 // Host returns the name of the host that the workdir was collected from, or else of its folder.
 func (d *Data) Host() string { return cmp.Or(d.RecordedHost(), filepath.Base(d.Path())) }
@@ -196,6 +209,18 @@ func (m *Manifest) OpenFlow(path string) string {
 		}
 	}
 	return ""
+}
+
+// Partial returns what is known to be missing in the collected dump at a path in the workdir, nil for nothing.
+func (m *Manifest) Partial(path string) *Partial {
+	if collection := m.Collection(OVS); collection != nil {
+		for _, file := range collection.Files {
+			if file.Path == path {
+				return file.Partial
+			}
+		}
+	}
+	return nil
 }
 
 // put replaces the collection of the same kind.

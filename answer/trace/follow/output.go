@@ -32,6 +32,9 @@ func (s *step) output(ctx context.Context, name string, frame *frame) error {
 	case port.Unknown == ovsdb.UnknownName:
 		s.addUndetermined(fmt.Sprintf("the packet leaves by port %d of %s, whose name and type were not recorded", port.Number, port.Bridge), *frame)
 		return nil
+	case port.Unknown == ovsdb.UnknownType:
+		s.addUndetermined(fmt.Sprintf("the packet leaves by port %s of %s, a patch port by its name, whose peer was not recorded: ovs-vsctl show has it", port.Name, port.Bridge), *frame)
+		return nil
 	case !port.IsTunnel():
 		if s.isLearnedElsewhere(port, frame.packet()) {
 			return nil

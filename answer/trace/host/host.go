@@ -62,7 +62,7 @@ type Port struct {
 	MTU     int    // 0 if not recorded
 	Tag     string // the VLAN of packets without one, "" for none
 	Bond    string // the bond that it is a member of, "" for none
-	Unknown string // what was not recorded: ovsdb.UnknownName or ovsdb.UnknownNumber, "" for neither
+	Unknown string // what was not recorded: ovsdb.UnknownName, UnknownNumber, UnusedNumber or UnknownType, "" for none of these
 }
 
 // IsTunnel reports whether the port is an end of tunnels.

@@ -1,0 +1,125 @@
+package trace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/trace/follow"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/pass"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
+)
+
+// incomplete is what is known to be missing in the flow tables and groups of a replica.
+type incomplete struct {
+	recorded map[string]bool             // the bridges whose flows were recorded
+	partial  map[string]*workdir.Partial // the dumps of flows of which a part was recorded, by bridge
+	rejected map[tableOf][]openflow.Key  // the flows that could not be restored
+	unread   map[string]bool             // the bridges with lines whose flow, and so its table, is not known
+	groups   map[groupOf]bool            // the groups that are placeholders
+}
+
+// groupOf is a group of a bridge.
+type groupOf struct {
+	bridge string
+	id     uint32
+}
+
+// readIncomplete reads what is missing from the manifest and the report of a start.
+func readIncomplete(wd *workdir.Dir, manifest *workdir.Manifest, start *report.Report) (*incomplete, error) {
+	found := &incomplete{recorded: map[string]bool{}, partial: map[string]*workdir.Partial{}, rejected: map[tableOf][]openflow.Key{}, unread: map[string]bool{}, groups: map[groupOf]bool{}}
+	bridges, err := wd.DumpedBridges(workdir.Flows)
+	if err != nil {
+		return nil, err
+	}
+	for _, bridge := range bridges {
+		found.recorded[bridge] = true
+		if partial := manifest.Partial(wd.Relative(wd.DumpFile(bridge, workdir.Flows))); partial != nil {
+			found.partial[bridge] = partial
+		}
+	}
+	named := map[string]int{}
+	for _, item := range start.Rejected {
+		if item.Dump == workdir.Flows {
+			named[item.Bridge]++
+			found.reject(item)
+		}
+	}
+	for _, b := range start.Bridges {
+		if counts := b.Counts[workdir.Flows]; counts != nil && counts.Rejected > named[b.Name] {
+			found.unread[b.Name] = true
+		}
+	}
+	for _, item := range start.Placeholders {
+		if item.Dump != workdir.Groups {
+			continue
+		}
+		made, _ := openflow.Groups(strings.NewReader(item.Text))
+		for _, group := range made {
+			found.groups[groupOf{item.Bridge, group.ID}] = true
+		}
+	}
+	return found, nil
+}
+
+// reject adds a flow that could not be restored.
+func (i *incomplete) reject(item report.Item) {
+	key, err := openflow.ParseKey(item.Text)
+	if err != nil || !strings.Contains(item.Text, "actions=") {
+		i.unread[item.Bridge] = true
+		return
+	}
+	table := tableOf{item.Bridge, key.Table}
+	i.rejected[table] = append(i.rejected[table], key)
+}
+
+// doubt returns why it is not known what becomes of a packet in a pass, "" if it is known: a flow that was not recorded, or not restored,
+// could match the packet before the one that did.
+func (i *incomplete) doubt(p *pass.Pass) string {
+	for _, stage := range p.Stages {
+		if stage.Chain != "" {
+			continue
+		}
+		partial := i.partial[stage.Bridge]
+		rejected := slices.ContainsFunc(i.rejected[tableOf{stage.Bridge, stage.Table}], func(flow openflow.Key) bool { return stage.Miss || flow.Priority >= stage.Priority })
+		switch {
+		case !i.recorded[stage.Bridge]:
+			return fmt.Sprintf("the flows of bridge %s were not collected", stage.Bridge)
+		case partial != nil && !slices.Contains(partial.WholeTables, stage.Table):
+			return fmt.Sprintf("the packet meets table %d of bridge %s, of whose flows only a part was collected: %s", stage.Table, stage.Bridge, partial)
+		case i.unread[stage.Bridge]:
+			return fmt.Sprintf("the packet meets table %d of bridge %s, and collected lines of its flows could not be read: ovs-offline report lists them", stage.Table, stage.Bridge)
+		case rejected:
+			return fmt.Sprintf("the packet meets table %d of bridge %s, and flows there that could match it were collected and not restored: ovs-offline report lists them", stage.Table, stage.Bridge)
+		}
+		if group := i.placeholder(stage); group != "" {
+			return fmt.Sprintf("the packet is sent to group %s of bridge %s, which was not collected", group, stage.Bridge)
+		}
+	}
+	return ""
+}
+
+// placeholder returns the group that a stage sends the packet to if nothing of it was collected, "" for none.
+func (i *incomplete) placeholder(stage pass.Stage) string {
+	for _, line := range stage.Lines {
+		if len(i.groups) == 0 || !openflow.MayHaveIDs(line) {
+			continue
+		}
+		for _, id := range openflow.IDs(line) {
+			if id.Kind == openflow.GroupID && i.groups[groupOf{stage.Bridge, id.Number}] {
+				return fmt.Sprint(id.Number)
+			}
+		}
+	}
+	return ""
+}
+
+// lacks returns why it is not known what becomes of a packet in a hop, "" if it is known.
+func (j *judge) lacks(hop *follow.Hop) string {
+	if n := j.nodes[hop.Node]; n != nil && n.incomplete != nil && hop.Pass != nil && !hop.Kernel {
+		return n.incomplete.doubt(hop.Pass)
+	}
+	return ""
+}
