@@ -10,7 +10,7 @@ import (
 type Change struct{ op rfc.Operation }
 
 // Columns are new values of columns: string, int, bool, []string,
-// map[string]string, Ref, []Ref, or nil for the empty set.
+// map[string]string, map[int]Ref, Ref, []Ref, or nil for the empty set.
 type Columns map[string]any
 
 // Ref refers to a row by its UUID, or by the name that Insert gave it.
@@ -71,6 +71,12 @@ func notation(value any) any {
 		return setOf(v)
 	case []Ref:
 		return setOf(v)
+	case map[int]Ref:
+		values := rfc.OvsMap{GoMap: map[any]any{}}
+		for key, ref := range v {
+			values.GoMap[key] = notation(ref)
+		}
+		return values
 	case map[string]string:
 		values := rfc.OvsMap{GoMap: map[any]any{}}
 		for key, text := range v {

@@ -22,6 +22,7 @@ func Edits() []Step {
 		{"monitors", with(editMonitors)},
 		{"host settings", with(editHostSettings)},
 		{"flood order", editFloodOrder},
+		{"table names", editTableNames},
 	}
 }
 

@@ -64,6 +64,7 @@ type dumped struct {
 	damaged   bool // some lines cannot be used
 	silentTTL bool // a flow has the action silentDecTTL
 	queues    bool // a flow has an action that chooses a queue
+	named     bool // a flow names a table by something else than its number
 	refs      openflow.References
 }
 
@@ -81,6 +82,7 @@ func (f *Facts) Flood(ctx context.Context, bridge string) (bool, error) {
 func readDumped(ctx context.Context, path string) (dumped dumped, err error) {
 	dumped.refs.Add("") // makes its maps
 	dumped.collected, err = eachFlow(ctx, path, func(line string) bool {
+		dumped.named = dumped.named || openflow.NamesTable(line)
 		dumped.silentTTL = dumped.silentTTL || strings.Contains(line, silentDecTTL)
 		dumped.queues = dumped.queues || strings.Contains(line, "set_queue:") || strings.Contains(line, "enqueue:")
 		return openflow.HasReference(line) || strings.Contains(line, "NORMAL") || strings.Contains(line, "***decode error")
@@ -93,6 +95,39 @@ func readDumped(ctx context.Context, path string) (dumped dumped, err error) {
 		dumped.floods = dumped.floods || strings.Contains(flow.Text, "NORMAL") && strings.Contains(flow.Actions(), "NORMAL")
 	})
 	return dumped, err
+}
+
+// Tables returns the flow tables that the flows of a bridge name, if one of them is a name: those of the flows in the order of the dump,
+// then those of their actions.
+func (f *Facts) Tables(ctx context.Context, bridge string) (list []string, err error) {
+	dumped, err := f.dumped(ctx, bridge)
+	if !dumped.named || err != nil {
+		return nil, err
+	}
+	seen, met, inActions := map[string]bool{}, map[string]bool{}, []string{}
+	_, err = eachFlow(ctx, f.wd.DumpFile(bridge, workdir.Flows), nil, func(flow openflow.Flow, problem *openflow.Problem) {
+		if problem != nil {
+			return
+		}
+		tables := openflow.Tables(flow.Text)
+		if own := strings.Index(flow.Text, "table="); len(tables) > 0 && own >= 0 && own < strings.Index(flow.Text, "actions=") {
+			if !seen[tables[0]] {
+				list = append(list, tables[0])
+			}
+			seen[tables[0]], tables = true, tables[1:]
+		}
+		for _, table := range tables {
+			if !met[table] {
+				met[table], inActions = true, append(inActions, table)
+			}
+		}
+	})
+	for _, table := range inActions {
+		if !seen[table] {
+			seen[table], list = true, append(list, table)
+		}
+	}
+	return list, err
 }
 
 // eachFlow calls do for the flows and problems in the lines of a collected file
