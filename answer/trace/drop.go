@@ -115,6 +115,7 @@ func (n *node) explain(found *answer.Drop, hop *follow.Hop, branch follow.Branch
 		return err
 	}
 	defer explainByWarning(found, hop, branch)
+	explainByGroup(found, *branch.Stage)
 	if layout, ovn := tables.layouts[branch.Stage.Bridge]; ovn {
 		return n.explainOVN(found, hop, branch, layout)
 	}
@@ -144,10 +145,21 @@ func explainByWarning(found *answer.Drop, hop *follow.Hop, branch follow.Branch)
 		switch {
 		case why == pass.OutputSkipped:
 			found.Reason = string(rules.InputPort)
+		case strings.HasPrefix(why, "Nonexistent output port"):
+			found.Reason = string(rules.NoSuchPort)
 		case unexplained:
 			found.Reason = string(rules.Failed)
 		}
 		return
+	}
+}
+
+// explainByGroup names the group that the flow which ended a packet sent it to: no bucket of it sent the packet on.
+func explainByGroup(found *answer.Drop, stage pass.Stage) {
+	for _, line := range stage.Lines {
+		if id, isGroup := strings.CutPrefix(line, "group:"); isGroup && found.Rule == "" {
+			found.Rule = fmt.Sprintf("group %s: none of the buckets that the packet took sends it anywhere", id)
+		}
 	}
 }
 

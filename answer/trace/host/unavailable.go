@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"ovs-offline/internal/workdir"
 )
 
 // ErrNoAnswer is wrapped when an ovs-vswitchd does not answer within the time limit, or ends
@@ -24,6 +26,9 @@ func (e *UnavailableError) Unwrap() error { return e.Cause }
 func (e *UnavailableError) Advising(command string) string {
 	if _, elsewhere := errors.AsType[elsewhereError](e.Cause); elsewhere {
 		return e.Text()
+	}
+	if errors.Is(e.Cause, errNoSwitch) {
+		return fmt.Sprintf("%s: collect its flows and its OVS database, or have it synthesised from the OVN databases, which needs a release of OVN that fits, with: %s --chassis all", e.Text(), command)
 	}
 	what := "start it with"
 	if errors.Is(e.Cause, ErrNoAnswer) || errors.Is(e.Cause, errDatabase) {
@@ -49,6 +54,7 @@ func (e elsewhereError) Unwrap() error { return e.error }
 
 var (
 	errNotStarted = errors.New("its replica does not run")
+	errNoSwitch   = errors.New("nothing of its Open vSwitch was collected, and none was synthesised")
 	errOtherPorts = errors.New("its replica was lost and started again, and has other port numbers now")
 	errDown       = errors.New("the ovs-vswitchd of its replica can't be reached")
 	errDatabase   = errors.New("the OVS database of its replica can't be read")
@@ -57,6 +63,9 @@ var (
 // unreachableError returns the error of a node to whose ovs-vswitchd no connection was made.
 func (a *asker) unreachableError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) { // the pid file
+		if manifest, err := a.dir.Manifest(); err == nil && len(manifest.Collections) > 0 && manifest.Collection(workdir.OVS) == nil {
+			return &UnavailableError{a.node, errNoSwitch}
+		}
 		return &UnavailableError{a.node, errNotStarted}
 	}
 	return &UnavailableError{a.node, fmt.Errorf("%w: it was killed or crashed", errDown)}

@@ -67,11 +67,14 @@ var (
 
 // First returns the first packet of a question.
 func (n *Names) First(question Question) (Packet, error) {
-	src, dst, err := addresses(question)
+	src, dst, bare, err := addresses(question)
 	if err != nil {
 		return Packet{}, err
 	}
-	builder := builder{names: n, q: question, src: src, dst: dst, packet: Packet{Family: familyOf(src)}}
+	builder := builder{names: n, q: question, src: src, dst: dst, bare: bare, packet: Packet{Family: familyOf(src)}}
+	if bare {
+		builder.assume("%s and %s have no IP addresses in the databases: the packet has %s and %s, and a rule for other addresses may decide otherwise", question.From.Name, question.To.Name, src, dst)
+	}
 	switch question.From.Kind {
 	case External:
 		err = builder.fromOutside(n)
@@ -91,12 +94,13 @@ func (n *Names) First(question Question) (Packet, error) {
 	return builder.packet, nil
 }
 
-// addresses returns the addresses of the packet.
-func addresses(question Question) (src, dst netip.Addr, err error) {
+// addresses returns the addresses of the packet. They are bare, of the link-local network 169.254.0.0/16 (RFC 3927), if both ends are
+// ports of one switch that have MAC addresses only.
+func addresses(question Question) (src, dst netip.Addr, bare bool, err error) {
 	wanted := question.Family
 	if question.Protocol == icmp6 {
 		if wanted == 4 {
-			return src, dst, fmt.Errorf("%s is over IPv6, and IPv4 was asked for: %w", icmp6, ErrFamily)
+			return src, dst, false, fmt.Errorf("%s is over IPv6, and IPv4 was asked for: %w", icmp6, ErrFamily)
 		}
 		wanted = 6
 	}
@@ -104,14 +108,25 @@ func addresses(question Question) (src, dst netip.Addr, err error) {
 		from, hasFrom := question.From.address(family)
 		to, hasTo := question.To.address(family)
 		if hasFrom && hasTo && (wanted == 0 || wanted == family) {
-			return from, to, nil
+			return from, to, false, nil
 		}
+	}
+	from, to := question.From, question.To
+	if wanted != 6 && !from.hasAddress() && !to.hasAddress() && from.MAC != "" && to.MAC != "" && from.Switch == to.Switch && from.zone == to.zone {
+		return netip.AddrFrom4([4]byte{169, 254, 0, 1}), netip.AddrFrom4([4]byte{169, 254, 0, 2}), true, nil
 	}
 	which := ""
 	if wanted != 0 {
 		which = fmt.Sprintf(" (IPv%d was asked for)", wanted)
 	}
-	return src, dst, fmt.Errorf("%s and %s have %w%s", question.From.Name, question.To.Name, ErrFamily, which)
+	return src, dst, false, fmt.Errorf("%s and %s have %w%s: name the packet with --flow 'BRIDGE in_port=PORT,...'", from.Name, to.Name, ErrFamily, which)
+}
+
+// hasAddress reports whether the databases have an IP address of the endpoint.
+func (e Endpoint) hasAddress() bool {
+	_, ipv4 := e.address(4)
+	_, ipv6 := e.address(6)
+	return ipv4 || ipv6
 }
 
 // builder makes one packet.
@@ -119,6 +134,7 @@ type builder struct {
 	names          *Names
 	q              Question
 	src, dst       netip.Addr
+	bare           bool // see addresses
 	srcMAC, dstMAC string
 	vlan           int
 	packet         Packet
@@ -151,6 +167,8 @@ func (b *builder) fromPort(zone *zone) error {
 		}
 	}
 	switch {
+	case b.bare:
+		b.dstMAC = b.q.To.MAC
 	case b.dst.IsMulticast():
 		b.dstMAC = multicastMAC(b.dst)
 	case ls != nil:
