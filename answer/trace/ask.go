@@ -187,16 +187,18 @@ func (s *Session) flow(ctx context.Context, node, text string, size int) (*answe
 
 // noPort returns the error of a flow that enters by a port that the bridge does not have.
 func (n *node) noPort(bridge, in, text string) error {
-	var ports []string
+	var ports, unnumbered []string
 	for _, port := range n.Ports() {
 		switch {
 		case port.Bridge != bridge:
 		case port.Unknown == ovsdb.UnusedNumber:
-			ports = append(ports, port.Name)
+			unnumbered = append(unnumbered, port.Name)
 		default:
 			ports = append(ports, fmt.Sprintf("%d (%s)", port.Number, port.Name))
 		}
 	}
+	slices.Sort(unnumbered) // the replica's numbers are not the node's
+	ports = append(ports, unnumbered...)
 	if in == "" || len(ports) == 0 {
 		return fmt.Errorf("%w: the flow has to begin with a bridge of node %s and in_port=PORT: %q", ErrQuestion, n.Name, text)
 	}

@@ -1,0 +1,116 @@
+package trace
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ovs-offline/answer/trace/answer"
+	"ovs-offline/collect"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/files"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/fidelity"
+)
+
+// pastedTicket has bridges of which something is missing, each in another way. What decides is plain from the text.
+const pastedTicket = `[root@n1 ~]# ovs-vsctl show
+aaaaaaaa-1111-2222-3333-444444444444
+    Bridge whole
+        Port w1
+            Interface w1
+        Port w2
+            Interface w2
+        Port to-absent
+            Interface to-absent
+                type: patch
+                options: {peer=to-whole}
+    Bridge absent
+        Port to-whole
+            Interface to-whole
+                type: patch
+                options: {peer=to-absent}
+        Port eth1
+            Interface eth1
+    Bridge parts
+        Port p1
+            Interface p1
+        Port p2
+            Interface p2
+    Bridge cut
+        Port c1
+            Interface c1
+    Bridge refused
+        Port r1
+            Interface r1
+        Port r2
+            Interface r2
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows whole
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,icmp,in_port=w1 actions=output:w2
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=10,tcp,in_port=w1 actions=output:to-absent
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=10,udp,in_port=w1 actions=group:7
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=0 actions=drop
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows parts table=0
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,icmp,in_port=p1 actions=output:p2
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=10,tcp,in_port=p1 actions=resubmit(,2)
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=10,udp,in_port=p1 actions=resubmit(,5)
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows parts table=2
+ cookie=0x0, duration=1s, table=2, n_packets=0, n_bytes=0, priority=1 actions=drop
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows cut
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1,in_port=c1 actions=drop
+[snip]
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows refused
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=30,icmp,in_port=r1 actions=output:r2
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,in_port=r1 actions=new_action_of_2031
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=10,in_port=r1 actions=output:r2
+`
+
+// TestWhatIsMissingDecidesNothing asks about packets that meet tables of which a part was not collected or not restored, bridges without
+// flows, and a group that nobody gave. Those that meet none of these have the verdict of the text.
+func TestWhatIsMissingDecidesNothing(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")
+	folder := ovs.Dir(t)
+	page := filepath.Join(t.TempDir(), "ticket.md")
+	files.Write(t, page, pastedTicket)
+	dir := filepath.Join(folder, "n1")
+	wd, err := workdir.Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = collect.Collect(t.Context(), wd, collect.Files{Paths: []string{page}}, collect.Options{})
+	wd.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fidelity.Started(t, dir)
+	s := openRecorded(t, folder, nil)
+	for flow, want := range map[string]struct {
+		verdict answer.Verdict
+		says    string
+	}{
+		"whole in_port=w1,icmp":   {answer.Reachable, "port w2"},
+		"whole in_port=w2,icmp":   {answer.Unreachable, "table 0"},
+		"whole in_port=w1,tcp":    {answer.Undetermined, "the flows of bridge absent were not collected"},
+		"whole in_port=w1,udp":    {answer.Undetermined, "group 7 of bridge whole, which was not collected"},
+		"absent in_port=eth1,tcp": {answer.Undetermined, "the flows of bridge absent were not collected"},
+		"parts in_port=p1,icmp":   {answer.Reachable, "port p2"},
+		"parts in_port=p1,tcp":    {answer.Unreachable, "table 2"},
+		"parts in_port=p1,udp":    {answer.Undetermined, "table 5 of bridge parts, of whose flows only a part was collected: it is limited to: table=0"},
+		"cut in_port=c1,icmp":     {answer.Undetermined, "table 0 of bridge cut, of whose flows only a part was collected: lines were left out"},
+		"refused in_port=r1,icmp": {answer.Reachable, "port r2"},
+		"refused in_port=r1,tcp":  {answer.Undetermined, "table 0 of bridge refused, and flows there that could match it were collected and not restored"},
+	} {
+		a, err := s.Flow(t.Context(), "", flow, 0)
+		if err != nil {
+			t.Errorf("%s: %v", flow, err)
+			continue
+		}
+		if a.Verdict != want.verdict || !strings.Contains(a.Headline(), want.says) || a.Verdict == answer.Undetermined && a.Drop != nil {
+			t.Errorf("%s: want %s %q:\n%s", flow, want.verdict, want.says, text(a))
+		}
+	}
+	if _, err := s.Flow(t.Context(), "", "parts in_port=1,icmp", 0); !errors.Is(err, ErrQuestion) || !strings.Contains(err.Error(), "its ports are: p1, p2") {
+		t.Errorf("a number of a port that was not recorded: %v", err)
+	}
+}
