@@ -694,8 +694,8 @@ func fullFileSystem(t *testing.T) (l *lab, full *ovs.Member) {
 	leader := l.Leader()
 	l.Wait("it cannot write", func() bool {
 		l.write(leader, 5)
+		status, _ := raft.ParseStatus(full.Status()) // before the file: what comes between the two is not missing in it
 		log, err := raft.Read(t.Context(), full.File)
-		status, _ := raft.ParseStatus(full.Status())
 		return err == nil && status.Last > log.Last()+1
 	})
 	return l, full
