@@ -20,9 +20,10 @@ type compareOptions struct {
 func newCompare(shared *options) *cobra.Command {
 	o := &compareOptions{options: shared}
 	command := &cobra.Command{
-		Use: "compare OLD NEW", Short: "Compare two captures of nodes, in names", Args: exactArgs("OLD", "NEW"),
+		Use: "compare OLD NEW|TICKET", Short: "Compare two captures of nodes, in names", Args: cobra.RangeArgs(1, 2),
 		Long: "Compare two captures: working directories, folders of several, files that save wrote, or what\n" +
-			"collect takes, such as sos reports. What differs only in a number is not reported: a UUID, a port\n" +
+			"collect takes, such as sos reports. Of one TICKET into which outputs of a command were pasted\n" +
+			"several times, the first is compared with the last. What differs only in a number is not reported: a UUID, a port\n" +
 			"number, a tunnel key, a conntrack zone, the id of a group, a meter or a conjunction.\n\n" +
 			"The comparison covers the objects of OVN and of Open vSwitch, where ports are bound, link states,\n" +
 			"errors, counters of faults, versions, and flows. A flow that differs because of another change is\n" +
@@ -31,7 +32,7 @@ func newCompare(shared *options) *cobra.Command {
 			"Exit code 3: a part could not be compared.",
 		Example: "  ovs-offline compare before.ovs-offline sosreport-compute1.tar.xz\n" +
 			"  ovs-offline compare case1 case2 -o html >changes.html",
-		RunE: func(command *cobra.Command, args []string) error { return o.run(command.Context(), args[0], args[1]) },
+		RunE: func(command *cobra.Command, args []string) error { return o.run(command.Context(), args) },
 	}
 	detailFlag(command, &o.detail, "print every change, and what follows from it")
 	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml or html", formatTable, "json", "yaml", formatHTML)
@@ -39,13 +40,14 @@ func newCompare(shared *options) *cobra.Command {
 	return command
 }
 
-func (o *compareOptions) run(ctx context.Context, older, newer string) error {
-	before, err := o.open(ctx, older)
+func (o *compareOptions) run(ctx context.Context, captures []string) error {
+	older, newer := captures[0], captures[len(captures)-1]
+	before, err := o.open(ctx, older, len(captures) == 1)
 	if err != nil {
 		return err
 	}
 	defer before.Close()
-	after, err := o.open(ctx, newer)
+	after, err := o.open(ctx, newer, false)
 	if err != nil {
 		return err
 	}
@@ -62,10 +64,10 @@ func (o *compareOptions) run(ctx context.Context, older, newer string) error {
 	return errors.Join(err, incompleteIf(len(found.Missing) > 0))
 }
 
-func (o *compareOptions) open(ctx context.Context, path string) (*compare.Side, error) {
+func (o *compareOptions) open(ctx context.Context, path string, earlier bool) (*compare.Side, error) {
 	progress := o.progress()
 	defer progress.end()
-	side, err := compare.Open(ctx, path, compare.OpenOptions{Version: version, Limits: o.limits, Progress: progress.bytes})
+	side, err := compare.Open(ctx, path, compare.OpenOptions{Version: version, Limits: o.limits, Progress: progress.bytes, Earlier: earlier})
 	if err != nil {
 		return nil, explain(err, path)
 	}

@@ -27,6 +27,8 @@ type Files struct {
 	Paths    []string
 	Limits   archive.Limits // of each path; the zero value stands for archive.Default
 	Progress archive.Progress
+	// Earlier takes the first output of a command that a text has several times, and not the last.
+	Earlier bool
 }
 
 // Kinds returns nothing: the files may hold anything.

@@ -92,6 +92,9 @@ var (
 
 // identify returns the identity of a file, by its name and its beginning.
 func identify(name string, start []byte) identity {
+	if isUTF16(start) {
+		return identity{whole: !strings.Contains(name, "/") && mayBeTicket(name, decoded(start))}
+	}
 	id := identifyStart(name, start)
 	if !strings.Contains(name, "/") && mayBeTicket(name, start) {
 		_, isLog := recording.LogOf(name)

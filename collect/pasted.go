@@ -28,7 +28,7 @@ func (l *looseReader) readWhole(name string, id identity) identity {
 	text := ticket.Read(content)
 	l.unread = append(l.unread, text.Unread...)
 	known := slices.ContainsFunc(text.Pieces, func(p ticket.Piece) bool { return !p.Loose })
-	if known || len(text.Pieces) > 1 || id.kind == unknownFile && text.Log != "" {
+	if known || len(text.Pieces) > 1 || len(text.Pieces) == 1 && id.kind == unknownFile || id.kind == unknownFile && text.Log != "" {
 		l.texts[name] = text
 		return identity{kind: ticketFile}
 	}
@@ -51,7 +51,7 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	if match := supportconfigTop.FindStringSubmatch(path.Dir(name)); match != nil {
 		host = cmp.Or(match[1], match[2])
 	}
-	for _, output := range latest(onNodes(text.Pieces, host)) {
+	for _, output := range latest(onNodes(text.Pieces, host), l.Earlier) {
 		partial := output.partial()
 		if partial != nil && output.Run.Command.Dump == "" { // no answer depends on it: it is better absent than taken for whole
 			l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, line %d: the output of %s is not whole, and is not used: %s", l.origin(name), output.Line, output.Run.Command.Line, partial))
@@ -74,6 +74,9 @@ func (l *looseReader) addPiece(name string, output pasted, partial *workdir.Part
 		return err
 	}
 	l.pasted++
+	if output.earlier > 0 {
+		l.found.Repeated++
+	}
 	origin := fmt.Sprintf("%s, line %d", l.origin(name), output.Line)
 	if partial != nil {
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: the output of %s is not whole, and what is not there may decide: %s", origin, output.Run.Command.Line, partial))
@@ -82,7 +85,11 @@ func (l *looseReader) addPiece(name string, output pasted, partial *workdir.Part
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: the last of %d replies without command lines, which is used: the others may be of other bridges", origin, output.earlier+1))
 	} else if output.earlier > 0 {
 		node := l.node(output.Host)
-		node.Remarks = append(node.Remarks, fmt.Sprintf("%s: the last of %d outputs of one command, which is used", origin, output.earlier+1))
+		which := "last"
+		if l.Earlier {
+			which = "first"
+		}
+		node.Remarks = append(node.Remarks, fmt.Sprintf("%s: the %s of %d outputs of one command, which is used; ovs-offline compare %s compares the first with the last", origin, which, output.earlier+1, path.Base(name)))
 	}
 	id := identity{command: output.Run.Command.Name, openflow: output.Run.OpenFlow, bridge: output.Run.Argument, node: output.Host, partial: partial}
 	if output.Loose && id.bridge == "" {
@@ -138,8 +145,12 @@ type pasted struct {
 }
 
 // latest returns of the outputs of one command the last whole one. If none is whole, it returns the parts that were printed: of each
-// filter the last.
-func latest(pieces []ticket.Piece) (list []pasted) {
+// filter the last. With earlier, the first takes the place of the last.
+func latest(pieces []ticket.Piece, earlier bool) (list []pasted) {
+	if earlier {
+		pieces = slices.Clone(pieces)
+		slices.Reverse(pieces)
+	}
 	type key struct {
 		host, argument string
 		command        recording.Name
@@ -245,5 +256,5 @@ func readTicket(file archive.File) (string, error) {
 	}
 	defer in.Close()
 	text, err := io.ReadAll(in)
-	return string(text), err
+	return string(decoded(text)), err
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 )
 
 // TestPastedTextsAreReadToTheirEnd checks what is taken of texts whose outputs stand far below their beginning, beside lines of logs or
@@ -27,6 +28,8 @@ func TestPastedTextsAreReadToTheirEnd(t *testing.T) {
 		"a log below":              {"a.txt", dump + "and the log:\n\n" + log, "output:2", ""},
 		"twice":                    {"a.md", dump + later, "actions=drop", "line 4: the last of 2 outputs of one command, which is used"},
 		"a part":                   {"a.md", dump + part, "output:2", "line 4: the output of ovs-ofctl dump-flows is not whole, and what is not there may decide: it is limited to: table=0"},
+		"UTF-16":                   {"a.txt", string(utf16LE(prose + dump)), "output:2", ""},
+		"a reply in UTF-16":        {"br0.txt", string(utf16LE(strings.Replace(reply, "drop", "output:2", 1))), "output:2", ""},
 		"replies without commands": {"br0.txt", reply + strings.Replace(reply, "drop", "output:2", 1), "output:2", "replies without command lines"},
 	} {
 		nodes, found, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{c.file: c.text}), c.file))
@@ -55,4 +58,13 @@ func TestPastedTextsAreReadToTheirEnd(t *testing.T) {
 	if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "nothing uses the outputs of ovn-nbctl show") {
 		t.Error(err)
 	}
+}
+
+// utf16LE returns a text as PowerShell writes it into a file.
+func utf16LE(text string) []byte {
+	all := []byte{0xff, 0xfe}
+	for _, unit := range utf16.Encode([]rune(strings.ReplaceAll(text, "\n", "\r\n"))) {
+		all = append(all, byte(unit), byte(unit>>8))
+	}
+	return all
 }

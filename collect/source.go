@@ -36,6 +36,8 @@ type Found struct {
 	// printed of themselves.
 	Members  []recording.Member
 	Statuses []Status
+	// Repeated counts the outputs of commands that a text has several times; one of each is in Nodes.
+	Repeated int
 }
 
 // Status is the output of cluster/status of a server.

@@ -11,6 +11,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/bundle"
+	"ovs-offline/internal/fault"
 	"ovs-offline/internal/temporary"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
@@ -21,6 +22,8 @@ type OpenOptions struct {
 	Version  string         // of ovs-offline
 	Limits   archive.Limits // of an archive; the zero value stands for archive.Default
 	Progress archive.Progress
+	// Earlier opens the first of several states in a text, and not the last.
+	Earlier bool
 }
 
 // Open opens a capture: a workdir, a set, a file that save wrote, or what collect takes,
@@ -30,6 +33,9 @@ func Open(ctx context.Context, path string, options OpenOptions) (*Side, error) 
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
+	}
+	if info.IsDir() && options.Earlier {
+		return nil, fault.Usagef("%s is one capture: compare takes OLD and NEW", path)
 	}
 	if info.IsDir() {
 		side, err := openFolder(ctx, path, path, options)
@@ -80,9 +86,12 @@ func unpack(ctx context.Context, source, folder string, options OpenOptions) (*S
 	}
 	var lost []string
 	if !loaded {
-		_, found, err := collect.Collect(ctx, wd, collect.Files{Paths: []string{source}, Limits: options.Limits, Progress: options.Progress}, collect.Options{})
+		_, found, err := collect.Collect(ctx, wd, collect.Files{Paths: []string{source}, Limits: options.Limits, Progress: options.Progress, Earlier: options.Earlier}, collect.Options{})
 		if err != nil {
 			return nil, fmt.Errorf("collecting %s: %w", source, err)
+		}
+		if options.Earlier && found.Repeated == 0 {
+			return nil, fault.Usagef("%s has no output of a command twice: compare takes OLD and NEW, or a text with two states", source)
 		}
 		lost = found.Lost
 	}
