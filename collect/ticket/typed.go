@@ -1,0 +1,282 @@
+package ticket
+
+import (
+	"cmp"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/recording"
+)
+
+// Typed is a command of a tool of Open vSwitch or OVN that somebody types in a text.
+type Typed struct {
+	Line  int      // its first line, from 1
+	Text  string   // the command line as typed, without the prompt
+	Host  string   // in the prompt, or where the command line has it run; "" for none
+	Words []string // the tool and its arguments, as a shell passes them
+	Input []string // the lines of its here-document, nil for none
+	Needs string   // what of it only a shell can carry out, "" for nothing
+}
+
+// maxTyped is the length of the longest command line that ReadTyped returns the words of, in bytes.
+const maxTyped = 64 << 10
+
+// ReadTyped returns the commands that a text has somebody type, in their order. comments are the lines with commands behind "# "
+// that are comments: the text is a script, since other commands have no prompt.
+func ReadTyped(text string) (commands []Typed, comments []int) {
+	if isHTML(text) {
+		text = textOfHTML(text)
+	}
+	r := typedReader{lines: strings.Split(text, "\n"), absent: map[string]bool{}}
+	for r.at < len(r.lines) {
+		r.readLine()
+	}
+	if !r.script {
+		return r.found, nil
+	}
+	for _, line := range r.hashed {
+		if before := len(comments); before == 0 || comments[before-1] != line {
+			comments = append(comments, line)
+		}
+	}
+	return slices.DeleteFunc(r.found, func(c Typed) bool { return slices.Contains(comments, c.Line) }), comments
+}
+
+// typedReader reads the lines of a text.
+type typedReader struct {
+	lines  []string
+	at     int // the next line
+	found  []Typed
+	hashed []int           // lines with a command behind "# "
+	script bool            // a command has no prompt
+	opened int             // the line with "for", "while" or "if" that was read last
+	depth  int             // of loops and conditions
+	absent map[string]bool // delimiters of here-documents that stand on no later line
+}
+
+// typedTool matches a tool of Open vSwitch or OVN, with its path or with the name of its snap.
+var typedTool = regexp.MustCompile(`^(?:[\w-]+\.)?((?:ovs|ovn)-(?:(?:ic-)?(?:nb|sb|vs|of|dp|app)?ctl|trace|detrace|testcontroller|tcpdump|pki|docker|vlan-test)|vtep-ctl|ovsdb-(?:client|tool))$`)
+
+// toolTyped returns the name of the tool that a word of a command line names, "" for another word.
+func toolTyped(word string) string {
+	if match := typedTool.FindStringSubmatch(path.Base(word)); match != nil && len(word) < 200 {
+		return match[1]
+	}
+	return ""
+}
+
+// listMark matches what a list puts before its items.
+var listMark = regexp.MustCompile(`^(?:[-*•+]|\d{1,3}[.)])\s+`)
+
+// readLine reads a command line: one line, and those that a backslash at the end continues.
+func (r *typedReader) readLine() {
+	number := r.at + 1
+	line := r.joined()
+	rest := strings.TrimSpace(line)
+	if !mayType(rest) {
+		return
+	}
+	length, host, _ := readPrompt(rest)
+	if prompt := strings.TrimSpace(rest[:length]); length > 0 {
+		r.depth = 0 // the shell waits for a new command
+		if prompt == "#" {
+			defer func(before int) {
+				if len(r.found) > before {
+					r.hashed = append(r.hashed, number)
+				}
+			}(len(r.found))
+		}
+	}
+	rest = rest[length:]
+	if length == 0 {
+		rest = listMark.ReplaceAllString(rest, "")
+		if inner, ok := strings.CutPrefix(rest, "`"); ok {
+			rest = strings.TrimSuffix(inner, "`")
+		}
+	}
+	before := len(r.found)
+	r.readStatements(rest, number, host)
+	r.script = r.script || length == 0 && len(r.found) > before
+}
+
+// mayType reports whether a line has a tool, or a word of a shell that opens or ends a loop or a condition.
+func mayType(line string) bool {
+	if strings.Contains(line, "ovs") || strings.Contains(line, "ovn-") || strings.Contains(line, " ko ") || strings.Contains(line, "vtep-ctl") || strings.Contains(line, "<<") {
+		return true
+	}
+	first, _, _ := strings.Cut(line, " ")
+	return slices.Contains([]string{"for", "while", "until", "if", "do", "then", "done", "fi"}, strings.Trim(first, ";$#> "))
+}
+
+// joined returns the next line with those that continue it.
+func (r *typedReader) joined() string {
+	line, _ := plain(r.lines[r.at])
+	r.at++
+	if !strings.HasSuffix(line, `\`) {
+		return line
+	}
+	var all strings.Builder
+	for strings.HasSuffix(line, `\`) && r.at < len(r.lines) {
+		if all.Len() <= maxTyped {
+			all.WriteString(strings.TrimSuffix(line, `\`))
+		}
+		line, _ = plain(r.lines[r.at])
+		r.at++
+	}
+	all.WriteString(strings.TrimSuffix(line, `\`))
+	return all.String()
+}
+
+// readStatements reads the simple commands of a command line.
+func (r *typedReader) readStatements(line string, number int, host string) {
+	shell := shellReader{line: line[:min(len(line), maxTyped)]}
+	var document string // the delimiter of the line's here-document
+	var readers []int   // the commands that read it
+	var passed string   // the delimiter of the one that "cat" passes to the next command
+	for before := ""; ; {
+		begin := shell.at
+		shell.needs, shell.document = "", ""
+		words, end := shell.simple()
+		from := len(r.found)
+		if words = r.withoutKeywords(words, number); len(words) > 0 {
+			r.add(words, Typed{Line: number, Text: strings.TrimRight(strings.TrimSpace(line[begin:shell.at]), "|&; "), Host: host, Needs: shell.needs}, 0)
+		}
+		own := cmp.Or(shell.document, passed)
+		for i := from; i < len(r.found); i++ {
+			c := &r.found[i]
+			switch {
+			case len(line) > maxTyped:
+				c.Needs = "more than 64 KiB of arguments"
+			case r.depth > 0:
+				c.Needs = "a loop or a condition"
+			case end == "|", before == "|" && passed == "":
+				c.Needs = cmp.Or(c.Needs, "a pipe")
+			case before == "||":
+				c.Needs = cmp.Or(c.Needs, "the failure of the command before ||")
+			case own != "":
+				readers = append(readers, i)
+			}
+		}
+		document, passed = cmp.Or(document, own), ""
+		if end == "|" && len(words) == 1 && words[0] == "cat" && shell.needs == "" {
+			passed = shell.document
+		}
+		if before = end; end == "" {
+			break
+		}
+	}
+	if document == "" {
+		return
+	}
+	input, whole := r.document(document)
+	for _, i := range readers {
+		if r.found[i].Input = input; !whole {
+			r.found[i].Needs = cmp.Or(r.found[i].Needs, "a here-document without its end")
+		}
+	}
+}
+
+// document returns the lines of a here-document. whole is false if its end is not in the text.
+func (r *typedReader) document(delimiter string) (input []string, whole bool) {
+	if r.absent[delimiter] {
+		return nil, false
+	}
+	for i := r.at; i < len(r.lines); i++ {
+		line, _ := plain(r.lines[i])
+		if strings.TrimSpace(line) == delimiter {
+			r.at = i + 1
+			return input, true
+		}
+		input = append(input, line)
+	}
+	r.absent[delimiter] = true
+	return nil, false
+}
+
+// withoutKeywords returns a simple command without the words of a shell before it, and follows loops and conditions.
+func (r *typedReader) withoutKeywords(words []string, line int) []string {
+	for len(words) > 0 {
+		switch words[0] {
+		case "for", "while", "until", "if":
+			r.opened = line
+			if words[0] == "for" {
+				return nil
+			}
+		case "do", "then":
+			if r.opened > 0 && line <= r.opened+1 {
+				r.depth++
+				r.opened = 0
+			}
+		case "done", "fi":
+			r.depth = max(0, r.depth-1)
+			return nil
+		case "else", "!", "time":
+		default:
+			return words
+		}
+		words = words[1:]
+	}
+	return nil
+}
+
+// add adds the command of a tool that a simple command runs, or those of a command line that is a word of it.
+func (r *typedReader) add(words []string, c Typed, depth int) {
+	words, node := withoutPlugin(words)
+	first := slices.IndexFunc(words, func(word string) bool { return toolTyped(word) != "" })
+	if first < 0 {
+		if depth < maxNested && runsOthers(words) {
+			r.addNested(words, c, depth)
+		}
+		return
+	}
+	before := words[:first]
+	assigned := slices.IndexFunc(before, func(word string) bool { return strings.Contains(word, "=") && !strings.HasPrefix(word, "-") })
+	if first > 0 && assigned != 0 && !runsOthers(before) || first+1 < len(words) && strings.HasPrefix(words[first+1], "(") {
+		return // a sentence, or what a tool prints as its version
+	}
+	if assigned >= 0 {
+		c.Needs = cmp.Or(c.Needs, "the variable "+before[assigned])
+	}
+	c.Host = cmp.Or(node, typedPlace(before), c.Host)
+	c.Words = append([]string{toolTyped(words[first])}, words[first+1:]...)
+	r.found = append(r.found, c)
+}
+
+// addNested adds the commands of command lines that are words: ssh host "sudo sh -c '...'".
+func (r *typedReader) addNested(words []string, c Typed, depth int) {
+	for _, word := range words[1:] {
+		if !strings.ContainsAny(word, " \t") || !mayType(word) {
+			continue
+		}
+		inner := shellReader{line: word}
+		for end := "x"; end != ""; {
+			var simple []string
+			inner.needs, inner.document = "", ""
+			simple, end = inner.simple()
+			one := c
+			one.Host, one.Needs = cmp.Or(typedPlace(words), c.Host), cmp.Or(c.Needs, inner.needs)
+			if end == "|" || end == "||" {
+				one.Needs = cmp.Or(one.Needs, "a pipe or a condition")
+			}
+			if len(simple) > 0 {
+				r.add(simple, one, depth+1)
+			}
+		}
+	}
+}
+
+// runsOthers reports whether the first word is a program that runs the command in the words after it; those of OVN's own tests
+// are among them.
+func runsOthers(words []string) bool {
+	return len(words) > 0 && (isRunner(words[0]) || slices.Contains([]string{"check", "check_uuid", "as", "su", "doas", "exec"}, words[0]))
+}
+
+// typedPlace returns the host or the pod in which the words before a tool have it run, "" if they don't tell.
+func typedPlace(words []string) string {
+	if len(words) > 1 && words[0] == "as" {
+		return words[1]
+	}
+	return placeOf(words, recording.Invocation{})
+}
