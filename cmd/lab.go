@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -33,7 +34,7 @@ func (o *startOptions) carryOut(ctx context.Context) error {
 		Wanted: choose.Wanted{Image: o.image, Versions: o.versions}})
 	if err != nil {
 		wd.RemoveIfEmpty()
-		if built != nil && ctx.Err() == nil {
+		if errors.Is(err, lab.ErrNothing) {
 			page := *o.page()
 			page.Out = page.Err
 			report.PrintBuilt(&page, built)

@@ -270,7 +270,7 @@ func (r *typedReader) addNested(words []string, c Typed, depth int) {
 // runsOthers reports whether the first word is a program that runs the command in the words after it; those of OVN's own tests
 // are among them.
 func runsOthers(words []string) bool {
-	return len(words) > 0 && (isRunner(words[0]) || slices.Contains([]string{"check", "check_uuid", "as", "su", "doas", "exec"}, words[0]))
+	return len(words) > 0 && (isRunner(words[0]) || slices.Contains([]string{"check", "check_uuid", "as", "su", "doas", "exec", "xargs", "parallel"}, words[0]))
 }
 
 // typedPlace returns the host or the pod in which the words before a tool have it run, "" if they don't tell.

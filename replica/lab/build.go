@@ -60,6 +60,12 @@ func Build(ctx context.Context, wd *workdir.Dir, text string, options Options) (
 	}
 	defer scratch.Release(dir)
 	defer os.RemoveAll(scratch.Replicas(dir))
+	if _, err := os.Stat(scratch.Replicas(dir)); err == nil { // of a command that was killed
+		runtimes := func(dir *workdir.Dir) []runtime.Runtime { return choose.For(dir, options.Version).All(ctx) }
+		if err := scratch.Clean(ctx, dir, runtimes); err != nil {
+			return nil, err
+		}
+	}
 	// This is where scratch.Clean finds the replica of a killed command.
 	inner, err := workdir.Lock(filepath.Join(scratch.Replicas(dir), "lab"))
 	if err != nil {
@@ -99,7 +105,13 @@ type lab struct {
 	results        string // folder of what is made
 	rt             runtime.Runtime
 	running        versions.Pair
-	dumps          []scratch.Dump
+	bridges        []bridge
+}
+
+// bridge is what a bridge has in its tables, and what tools print about it.
+type bridge struct {
+	scratch.Dump
+	recorded map[string]string // by the name of the recorded file
 }
 
 // has reports whether a command of one of these tools is carried out.
@@ -336,22 +348,51 @@ func (l *lab) noteErrors(ctx context.Context, db *ovsdb.Client) error {
 }
 
 // dump keeps what a bridge has in its tables.
-func (l *lab) dump(ctx context.Context, bridge string, protocols []string) error {
-	if _, err := os.Stat(filepath.Join(l.inner.VarRun(workdir.OVS), bridge+".mgmt")); err != nil {
-		l.script.assume("ovs-vswitchd did not create bridge %s", bridge)
+func (l *lab) dump(ctx context.Context, name string, protocols []string) error {
+	socket := filepath.Join(l.inner.VarRun(workdir.OVS), name+".mgmt")
+	if _, err := os.Stat(socket); err != nil || strings.Contains(name, "/") { // a path could lead to another switch
+		l.script.assume("ovs-vswitchd did not create bridge %s", name)
 		return nil
 	}
-	version := openflow.OpenFlow15
-	for _, spoken := range openflow.Versions() { // the newest first
-		if spoken.In(protocols) {
-			version = spoken
-			break
+	version := l.version(name, protocols)
+	dump, err := scratch.DumpBridge(ctx, l.rt, l.inner.VarRun(workdir.OVS), name, version, protocols)
+	if err != nil {
+		return fmt.Errorf("bridge %s: %w", name, err)
+	}
+	oldest := version
+	if openflow.OpenFlow10.In(protocols) {
+		oldest = openflow.OpenFlow10 // no other version prints no-flood
+	}
+	made := bridge{dump, map[string]string{}}
+	for file, argv := range map[string][]string{
+		workdir.RecordedShow: {"ovs-ofctl", "-O", oldest.String(), "--", "show", "unix:" + socket},
+		workdir.RecordedFDB:  {"ovs-appctl", "-t", "ovs-vswitchd", "fdb/show", name},
+	} {
+		text, err := l.rt.Tool(ctx, l.inner.VarRun(workdir.OVS), nil, argv...)
+		if err != nil {
+			return fmt.Errorf("bridge %s: %w", name, err)
+		}
+		made.recorded[file] = string(text)
+	}
+	l.bridges = append(l.bridges, made)
+	return nil
+}
+
+// version returns the OpenFlow version in which the flows of a bridge are dumped: the newest in which commands of the text speak to
+// it, so that a flow reads as it was typed.
+func (l *lab) version(bridge string, protocols []string) (newest openflow.Version) {
+	for _, s := range l.script.steps {
+		if s.bridge == bridge {
+			newest = max(newest, s.version)
 		}
 	}
-	dump, err := scratch.DumpBridge(ctx, l.rt, l.inner.VarRun(workdir.OVS), bridge, version, protocols)
-	if err != nil {
-		return fmt.Errorf("bridge %s: %w", bridge, err)
+	if newest = max(newest, openflow.OpenFlow10); newest.In(protocols) {
+		return newest
 	}
-	l.dumps = append(l.dumps, dump)
-	return nil
+	for _, spoken := range openflow.Versions() { // the newest first
+		if spoken.In(protocols) {
+			return spoken
+		}
+	}
+	return openflow.OpenFlow15
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/scratch"
 )
@@ -25,7 +26,7 @@ func (l *lab) install(ctx context.Context) error {
 		if kind == workdir.SB && !l.hasSwitch() {
 			continue
 		}
-		collection := workdir.Collection{Kind: kind, Collected: time.Now().UTC().Truncate(time.Second), OVSVersion: l.running.OVS, OVNVersion: l.running.OVN,
+		collection := workdir.Collection{Kind: kind, Host: l.script.host, Node: l.script.host, Collected: time.Now().UTC().Truncate(time.Second), OVSVersion: l.running.OVS, OVNVersion: l.running.OVN,
 			Source: workdir.Source{Kind: SourceKind, Name: l.options.Name, Tool: "ovs-offline " + l.options.Version}}
 		if len(collections) == 0 {
 			collection.Built = l.script.built
@@ -48,12 +49,21 @@ func (l *lab) install(ctx context.Context) error {
 
 // addDumps stages the dumps of the bridges.
 func (l *lab) addDumps(ctx context.Context, staging *workdir.Staging, into *workdir.Collection) error {
-	for _, dump := range l.dumps {
+	for _, dump := range l.bridges {
 		for kind, text := range map[workdir.Dump]string{workdir.Flows: dump.Flows, workdir.Groups: dump.Groups, workdir.Meters: dump.Meters, workdir.TLV: dump.TLVMap} {
 			if text == "" {
 				continue
 			}
-			if err := add(ctx, staging, into, strings.NewReader(text), staging.DumpFile(dump.Bridge, kind), dump); err != nil {
+			part := dump.Dump
+			if _, version := openflow.Identify([]byte(text)); version > 0 {
+				part.Version = version // of groups and meters, it may be another one
+			}
+			if err := add(ctx, staging, into, strings.NewReader(text), staging.DumpFile(dump.Bridge, kind), part); err != nil {
+				return err
+			}
+		}
+		for name, text := range dump.recorded {
+			if err := add(ctx, staging, into, strings.NewReader(text), staging.BridgeRecorded(dump.Bridge, name), scratch.Dump{Bridge: dump.Bridge}); err != nil {
 				return err
 			}
 		}

@@ -97,6 +97,7 @@ func ofctl() map[string]switchCommand {
 		"add-flow": one, "add-flows": list, "replace-flows": list, "mod-flows": one, "del-flows": upToOne,
 		"add-group": one, "add-groups": list, "mod-group": one, "del-groups": upToOne, "insert-buckets": one, "remove-buckets": one,
 		"add-meter": one, "mod-meter": one, "del-meter": one, "del-meters": {}, "add-tlv-map": one, "del-tlv-map": upToOne,
+		"mod-port": {2, 2, false},
 	}
 }
 

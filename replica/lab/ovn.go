@@ -47,7 +47,7 @@ func (l *lab) completeChassis(ctx context.Context) error {
 	var args []string
 	for _, key := range slices.Sorted(maps.Keys(missing)) {
 		l.script.assume("external_ids:%s of Open_vSwitch is %s: no command sets it", key, missing[key])
-		args = append(args, "--", "set", "Open_vSwitch", ".", "external_ids:"+key+"="+missing[key])
+		args = append(args, "--", "set", "Open_vSwitch", ".", "external_ids:"+key+"="+ovsdb.Quote(missing[key]))
 	}
 	if bridges, err := db.Select(ctx, "Bridge", "name"); err != nil {
 		return err
@@ -181,7 +181,11 @@ func (l *lab) compute(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	l.dumps = append(slices.DeleteFunc(l.dumps, func(d scratch.Dump) bool { return d.Bridge == dump.Bridge }), dump)
+	for i := range l.bridges {
+		if l.bridges[i].Bridge == dump.Bridge {
+			l.bridges[i].Dump = dump
+		}
+	}
 	if slices.ContainsFunc(l.script.steps, func(s step) bool { return s.bridge == dump.Bridge }) {
 		l.script.assume("the flows of %s are those of ovn-controller, which removes all others", dump.Bridge)
 	}

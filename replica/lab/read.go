@@ -1,11 +1,13 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"ovs-offline/collect/ticket"
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 )
@@ -26,7 +28,8 @@ type step struct {
 	line     int
 	text     string // as typed
 	tool     string
-	bridge   string // of a command of ovs-ofctl
+	bridge   string           // of a command of ovs-ofctl
+	version  openflow.Version // in which it speaks to the bridge; 0 for that of ovs-ofctl
 	args     []string
 	input    []string   // for standard input, nil for none
 	withheld [][]string // commands of ovs-vsctl for when ovs-vswitchd has ended
@@ -34,6 +37,7 @@ type step struct {
 
 // script is what a text asks for.
 type script struct {
+	host  string // in the prompt of the first command of Open vSwitch that has one, "" for none
 	steps []step
 	built *workdir.Built
 }
@@ -45,15 +49,12 @@ func read(text string) *script {
 	if len(comments) > 0 {
 		s.assume("the lines %s begin with # among commands without a prompt: they are taken for comments", numbers(comments))
 	}
-	host := ""
 	for i, command := range typed {
 		if i == maxCommands {
 			s.refuse(command, fmt.Sprintf("a lab takes %d commands: %d from this line on are left out", maxCommands, len(typed)-i))
 			break
 		}
-		if s.add(command, host) && command.Host != "" && host == "" {
-			host = command.Host
-		}
+		s.add(command)
 	}
 	return s
 }
@@ -80,29 +81,28 @@ func notDone(line int, text, reason string) workdir.Command {
 	return workdir.Command{Line: line, Command: phrase.Shorten(text, maxQuoted), Reason: phrase.Shorten(reason, 2*maxQuoted)}
 }
 
-// add adds a command, unless it only prints something or is refused. It reports whether it is one of the switch of a host.
-func (s *script) add(command ticket.Typed, host string) (ofHost bool) {
+// add adds a command, unless it only prints something or is refused.
+func (s *script) add(command ticket.Typed) {
 	step, todo, err := readCommand(command)
+	if err == nil && !todo {
+		return
+	}
+	ofSwitch := step.tool == "ovs-vsctl" || step.tool == "ovs-ofctl"
 	switch {
-	case err == nil && !todo:
-		return false
 	case command.Needs != "":
 		err = fmt.Errorf("it needs %s, and no shell reads it", command.Needs)
-	}
-	ofHost = step.ofSwitch()
-	if err == nil && ofHost && host != "" && command.Host != "" && command.Host != host {
-		err = fmt.Errorf("it is of %s, and a lab is one node: that of the first command, %s", command.Host, host)
+	case err == nil && ofSwitch && s.host != "" && command.Host != "" && command.Host != s.host:
+		err = fmt.Errorf("it is of %s, and a lab is one node: that of the first command, %s", command.Host, s.host)
 	}
 	if err != nil {
 		s.refuse(command, err.Error())
-		return false
+		return
+	}
+	if ofSwitch {
+		s.host = cmp.Or(s.host, command.Host)
 	}
 	s.steps = append(s.steps, step)
-	return ofHost
 }
-
-// ofSwitch reports whether a command is of Open vSwitch, and not of an OVN database.
-func (s *step) ofSwitch() bool { return s.tool == "ovs-vsctl" || s.tool == "ovs-ofctl" }
 
 // readCommand returns what a lab does with a command: todo is false for one that only prints something.
 func readCommand(command ticket.Typed) (s step, todo bool, err error) {

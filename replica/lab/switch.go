@@ -1,13 +1,14 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-)
 
-var protocols = regexp.MustCompile(`(?i)^OpenFlow1[0-5](,OpenFlow1[0-5])*$`)
+	"ovs-offline/internal/openflow"
+)
 
 // readSwitch reads a command line of ovs-ofctl. Its options may stand anywhere.
 func (s *step) readSwitch(words []string) (todo bool, err error) {
@@ -32,9 +33,8 @@ func (s *step) readSwitch(words []string) (todo bool, err error) {
 			err = fmt.Errorf("the option %s of ovs-ofctl is not on the list of a lab", word)
 		}
 		if version != "" {
-			if options = append(options, "-O", version); !protocols.MatchString(version) {
-				err = fmt.Errorf("%s is no version of OpenFlow", version)
-			}
+			options = append(options, "-O", version)
+			err = cmp.Or(err, s.readVersions(version))
 		}
 		words = next
 	}
@@ -52,6 +52,19 @@ func (s *step) readSwitch(words []string) (todo bool, err error) {
 		return true, fmt.Errorf("the subcommand %s of ovs-ofctl is not on the list of a lab", name)
 	}
 	return true, s.checkSwitch(options, operands, command)
+}
+
+// readVersions reads the versions of -O, whose names have any case.
+func (s *step) readVersions(list string) error {
+	for name := range strings.SplitSeq(list, ",") {
+		digits, _ := strings.CutPrefix(strings.ToLower(name), "openflow")
+		version := openflow.ParseVersion("OpenFlow" + digits)
+		if version == 0 || digits == name {
+			return fmt.Errorf("%s is no version of OpenFlow", name)
+		}
+		s.version = max(s.version, version)
+	}
+	return nil
 }
 
 // checkSwitch checks the operands of a subcommand of ovs-ofctl.
