@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
@@ -13,6 +14,9 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/synth"
 )
+
+// maxText is the size of the longest text of --build, in bytes.
+const maxText = 16 << 20
 
 // carryOut makes the node of the commands in the text of --build. What became of them is in the report of the start.
 func (o *startOptions) carryOut(ctx context.Context) error {
@@ -30,7 +34,7 @@ func (o *startOptions) carryOut(ctx context.Context) error {
 	if o.inPods != nil {
 		runtime = choose.Auto
 	}
-	built, err := lab.Build(ctx, wd, text, lab.Options{Name: o.build, Runtime: runtime, Version: version, Progress: func(line string) { progress.note("%s", line) },
+	built, err := lab.Build(ctx, wd, ticket.ReadTyped(text), lab.Options{Name: o.build, Runtime: runtime, Version: version, Progress: func(line string) { progress.note("%s", line) },
 		Wanted: choose.Wanted{Image: o.image, Versions: o.versions}})
 	if err != nil {
 		wd.RemoveIfEmpty()
@@ -55,8 +59,8 @@ func (o *startOptions) readText(ctx context.Context) (string, error) {
 		return "", fault.Usagef("--build: %w", err)
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, lab.MaxBytes+1))
-	if err == nil && len(text) > lab.MaxBytes {
+	text, err := io.ReadAll(io.LimitReader(file, maxText+1))
+	if err == nil && len(text) > maxText {
 		err = fault.Usagef("--build takes a text of 16 MiB, and %s is larger", o.build)
 	}
 	return string(text), err

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/phrase"
 )
 
 // statement is a simple command of a shell's command line.
@@ -52,12 +54,16 @@ type shellReader struct {
 	document string
 }
 
-// need notes what only a shell can carry out.
-func (r *shellReader) need(what string) {
+// need notes what only a shell can carry out, with the text that shows it.
+func (r *shellReader) need(what, shown string) {
+	const most = 60 // bytes
 	if r.needs == "" {
-		r.needs = what
+		r.needs = what + phrase.Shorten(shown, most)
 	}
 }
+
+// expanded returns the beginning of a text, in which the mark of an expansion has to end.
+func expanded(text string) string { return text[:min(len(text), 256)] }
 
 // operators end a simple command, the longest first.
 func operators() []string { return []string{"&&", "||", ";", "|", "&"} }
@@ -111,7 +117,7 @@ func (r *shellReader) redirection() bool {
 	if delimiter := strings.TrimPrefix(file, "-"); digits[:operator] == "<<" && len(rest) == len(digits) && r.document == "" && delimiter != "" {
 		r.document = delimiter
 	} else {
-		r.need("the redirection " + r.line[begin:r.at])
+		r.need("the redirection ", r.line[begin:r.at])
 	}
 	return true
 }
@@ -128,7 +134,7 @@ func (r *shellReader) word() string {
 			r.at += 2
 		case strings.HasPrefix(r.line[r.at:], "$("), c == '`':
 			end := r.substitution()
-			r.need("the output of another command, " + r.line[r.at:end])
+			r.need("the output of another command, ", r.line[r.at:end])
 			word.WriteString(r.line[r.at:end])
 			r.at = end
 		case r.at > begin && strings.IndexByte(" \t;|&<>", c) >= 0:
@@ -144,16 +150,16 @@ func (r *shellReader) word() string {
 
 // expansion notes a character outside of quotes that has a shell replace the word.
 func (r *shellReader) expansion(c byte) {
-	switch rest := r.line[r.at:]; c {
+	switch rest := expanded(r.line[r.at:]); c {
 	case '$':
 		if name := variable.FindString(rest); name != "" {
-			r.need("the variable " + name)
+			r.need("the variable ", name)
 		}
 	case '*', '?':
-		r.need("the pattern " + rest[:1] + " outside of quotes")
+		r.need("a pattern outside of quotes, ", rest[:1])
 	case '{':
 		if inner, _, ok := strings.Cut(rest, "}"); ok && !strings.ContainsAny(inner, " \t") && (strings.Contains(inner, ",") || strings.Contains(inner, "..")) {
-			r.need("the list " + inner + "} outside of quotes")
+			r.need("a list outside of quotes, ", inner+"}")
 		}
 	}
 }
@@ -167,7 +173,7 @@ func (r *shellReader) quoted(word *strings.Builder, mark byte) {
 	rest := r.line[r.at+1:]
 	end := endOfQuotation(rest, mark)
 	if end < 0 {
-		r.need("a quotation mark without its end")
+		r.need("a quotation mark without its end", "")
 		word.WriteByte(mark)
 		r.at++
 		return
@@ -179,12 +185,12 @@ func (r *shellReader) quoted(word *strings.Builder, mark byte) {
 			case c == '\\' && i+1 < len(text) && strings.IndexByte("\\\"$`", text[i+1]) >= 0:
 				i++
 			case c == '`':
-				r.need("the output of another command, " + text[i:])
+				r.need("the output of another command, ", text[i:])
 			case c == '$':
-				if name := variable.FindString(text[i:]); name != "" {
-					r.need("the variable " + name)
+				if name := variable.FindString(expanded(text[i:])); name != "" {
+					r.need("the variable ", name)
 				} else if strings.HasPrefix(text[i:], "$(") {
-					r.need("the output of another command, " + text[i:])
+					r.need("the output of another command, ", text[i:])
 				}
 			}
 			word.WriteByte(text[i])

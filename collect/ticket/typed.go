@@ -10,50 +10,40 @@ import (
 	"ovs-offline/internal/recording"
 )
 
-// Typed is a command of a tool of Open vSwitch or OVN that somebody types in a text.
-type Typed struct {
-	Line  int      // its first line, from 1
-	Text  string   // the command line as typed, without the prompt
-	Host  string   // in the prompt, or where the command line has it run; "" for none
-	Words []string // the tool and its arguments, as a shell passes them
-	Input []string // the lines of its here-document, nil for none
-	Needs string   // what of it only a shell can carry out, "" for nothing
-}
-
 // maxTyped is the length of the longest command line that ReadTyped returns the words of, in bytes.
 const maxTyped = 64 << 10
 
-// ReadTyped returns the commands that a text has somebody type, in their order. comments are the lines with commands behind "# "
-// that are comments: the text is a script, since other commands have no prompt.
-func ReadTyped(text string) (commands []Typed, comments []int) {
+// ReadTyped returns the commands that a text has somebody type. Where other commands have no prompt, the text is a script, and
+// those behind "# " are comments.
+func ReadTyped(text string) (script recording.Script) {
 	if isHTML(text) {
 		text = textOfHTML(text)
 	}
-	r := typedReader{lines: strings.Split(text, "\n"), absent: map[string]bool{}}
+	r := typedReader{lines: strings.Split(text, "\n")}
 	for r.at < len(r.lines) {
 		r.readLine()
 	}
 	if !r.script {
-		return r.found, nil
+		return recording.Script{Commands: r.found}
 	}
-	for _, line := range r.hashed {
-		if before := len(comments); before == 0 || comments[before-1] != line {
-			comments = append(comments, line)
-		}
-	}
-	return slices.DeleteFunc(r.found, func(c Typed) bool { return slices.Contains(comments, c.Line) }), comments
+	comments := slices.Compact(r.hashed)
+	commands := slices.DeleteFunc(r.found, func(c recording.Typed) bool {
+		_, isComment := slices.BinarySearch(comments, c.Line)
+		return isComment
+	})
+	return recording.Script{Commands: commands, Comments: comments}
 }
 
 // typedReader reads the lines of a text.
 type typedReader struct {
 	lines  []string
 	at     int // the next line
-	found  []Typed
-	hashed []int           // lines with a command behind "# "
-	script bool            // a command has no prompt
-	opened int             // the line with "for", "while" or "if" that was read last
-	depth  int             // of loops and conditions
-	absent map[string]bool // delimiters of here-documents that stand on no later line
+	found  []recording.Typed
+	hashed []int            // lines with a command behind "# "
+	script bool             // a command has no prompt
+	opened int              // the line with "for", "while" or "if" that was read last
+	depth  int              // of loops and conditions
+	ends   map[string][]int // the lines that can end a here-document, by their text; nil until one is needed
 }
 
 // typedTool matches a tool of Open vSwitch or OVN, with its path or with the name of its snap.
@@ -61,7 +51,10 @@ var typedTool = regexp.MustCompile(`^(?:[\w-]+\.)?((?:ovs|ovn)-(?:(?:ic-)?(?:nb|
 
 // toolTyped returns the name of the tool that a word of a command line names, "" for another word.
 func toolTyped(word string) string {
-	if match := typedTool.FindStringSubmatch(path.Base(word)); match != nil && len(word) < 200 {
+	if !strings.Contains(word, "ctl") && !strings.Contains(word, "ov") || len(word) > 200 {
+		return ""
+	}
+	if match := typedTool.FindStringSubmatch(path.Base(word)); match != nil {
 		return match[1]
 	}
 	return ""
@@ -78,7 +71,10 @@ func (r *typedReader) readLine() {
 	if !mayType(rest) {
 		return
 	}
-	length, host, _ := readPrompt(rest)
+	length, host := 0, ""
+	if first, _, _ := strings.Cut(rest, " "); toolTyped(first) == "" {
+		length, host, _ = readPrompt(rest)
+	}
 	if prompt := strings.TrimSpace(rest[:length]); length > 0 {
 		r.depth = 0 // the shell waits for a new command
 		if prompt == "#" {
@@ -141,7 +137,7 @@ func (r *typedReader) readStatements(line string, number int, host string) {
 		words, end := shell.simple()
 		from := len(r.found)
 		if words = r.withoutKeywords(words, number); len(words) > 0 {
-			r.add(words, Typed{Line: number, Text: strings.TrimRight(strings.TrimSpace(line[begin:shell.at]), "|&; "), Host: host, Needs: shell.needs}, 0)
+			r.add(words, recording.Typed{Line: number, Text: strings.TrimRight(strings.TrimSpace(line[begin:shell.at]), "|&; "), Host: host, Needs: shell.needs}, 0)
 		}
 		own := cmp.Or(shell.document, passed)
 		for i := from; i < len(r.found); i++ {
@@ -180,19 +176,34 @@ func (r *typedReader) readStatements(line string, number int, host string) {
 
 // document returns the lines of a here-document. whole is false if its end is not in the text.
 func (r *typedReader) document(delimiter string) (input []string, whole bool) {
-	if r.absent[delimiter] {
-		return nil, false
+	if r.ends == nil {
+		r.findEnds()
 	}
-	for i := r.at; i < len(r.lines); i++ {
-		line, _ := plain(r.lines[i])
-		if strings.TrimSpace(line) == delimiter {
-			r.at = i + 1
-			return input, true
-		}
+	at, _ := slices.BinarySearch(r.ends[delimiter], r.at)
+	if at == len(r.ends[delimiter]) {
+		return nil, false // the lines may be commands
+	}
+	for ; r.at < r.ends[delimiter][at]; r.at++ {
+		line, _ := plain(r.lines[r.at])
 		input = append(input, line)
 	}
-	r.absent[delimiter] = true
-	return nil, false
+	r.at++
+	return input, true
+}
+
+// findEnds finds the lines that can end a here-document: those of one word.
+func (r *typedReader) findEnds() {
+	const longest = 64
+	r.ends = map[string][]int{}
+	for i, line := range r.lines {
+		if len(line) > 2*longest {
+			continue
+		}
+		line, _ = plain(line)
+		if line = strings.TrimSpace(line); line != "" && len(line) <= longest && !strings.ContainsAny(line, " \t") {
+			r.ends[line] = append(r.ends[line], i)
+		}
+	}
 }
 
 // withoutKeywords returns a simple command without the words of a shell before it, and follows loops and conditions.
@@ -222,7 +233,7 @@ func (r *typedReader) withoutKeywords(words []string, line int) []string {
 }
 
 // add adds the command of a tool that a simple command runs, or those of a command line that is a word of it.
-func (r *typedReader) add(words []string, c Typed, depth int) {
+func (r *typedReader) add(words []string, c recording.Typed, depth int) {
 	words, node := withoutPlugin(words)
 	first := slices.IndexFunc(words, func(word string) bool { return toolTyped(word) != "" })
 	if first < 0 {
@@ -245,7 +256,7 @@ func (r *typedReader) add(words []string, c Typed, depth int) {
 }
 
 // addNested adds the commands of command lines that are words: ssh host "sudo sh -c '...'".
-func (r *typedReader) addNested(words []string, c Typed, depth int) {
+func (r *typedReader) addNested(words []string, c recording.Typed, depth int) {
 	for _, word := range words[1:] {
 		if !strings.ContainsAny(word, " \t") || !mayType(word) {
 			continue

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/recording"
 	"ovs-offline/test/check/expect"
 )
 
@@ -52,13 +53,13 @@ func TestTypedCommandsAreReadAsShellsDo(t *testing.T) {
 		"for i in 1 2; do ovs-vsctl add-br b; done":                "1 [ovs-vsctl add-br b] needs a loop or a condition",
 		"for i in 1 2\ndo\n ovs-vsctl add-br b\ndone\novs-vsctl a": "3 [ovs-vsctl add-br b] needs a loop or a condition | 5 [ovs-vsctl a]",
 		"if I run this:\n\nthen\novs-vsctl add-br b":               "4 [ovs-vsctl add-br b]",
-		"ovs-vsctl add-br b{1,2}":                                  "1 [ovs-vsctl add-br b{1,2}] needs the list {1,2} outside of quotes",
+		"ovs-vsctl add-br b{1,2}":                                  "1 [ovs-vsctl add-br b{1,2}] needs a list outside of quotes, {1,2}",
 		"ovs-vsctl add-br 'b":                                      "1 [ovs-vsctl add-br 'b] needs a quotation mark without its end",
 		"OVN_NB_DB=tcp:1.1.1.1:6641 ovn-nbctl ls-add s":            "1 [ovn-nbctl ls-add s] needs the variable OVN_NB_DB=tcp:1.1.1.1:6641",
 		"ovs-ofctl add-flows br0 - <<EOF\na":                       "1 [ovs-ofctl add-flows br0 -] needs a here-document without its end",
 		"ovs-vsctl add-br " + strings.Repeat("x", 70000):           "1 needs more than 64 KiB of arguments",
 	} {
-		found, _ := ReadTyped(text)
+		found := ReadTyped(text).Commands
 		var list []string
 		for _, c := range found {
 			list = append(list, typedText(c))
@@ -68,7 +69,7 @@ func TestTypedCommandsAreReadAsShellsDo(t *testing.T) {
 }
 
 // typedText writes a command in one line.
-func typedText(c Typed) string {
+func typedText(c recording.Typed) string {
 	text := fmt.Sprint(c.Line)
 	if c.Host != "" {
 		text += " " + c.Host + ":"
@@ -93,12 +94,38 @@ func typedText(c Typed) string {
 
 // TestCommentsOfScriptsAreNotTyped checks that "# " is a prompt of root unless other commands have none.
 func TestCommentsOfScriptsAreNotTyped(t *testing.T) {
-	found, comments := ReadTyped("#!/bin/sh\novs-vsctl add-br br0\n# ovs-vsctl del-br br0\n#ovs-vsctl del-br br1\n")
-	if len(found) != 1 || fmt.Sprint(comments) != "[3 4]" {
-		t.Errorf("got %v, comments %v, want the first command and the lines 3 and 4", found, comments)
+	script := ReadTyped("#!/bin/sh\novs-vsctl add-br br0\n# ovs-vsctl del-br br0\n#ovs-vsctl del-br br1\n")
+	if len(script.Commands) != 1 || fmt.Sprint(script.Comments) != "[3 4]" {
+		t.Errorf("got %v, want the first command, and the lines 3 and 4 as comments", script)
 	}
-	found, comments = ReadTyped("# ovs-vsctl add-br br0\n# ovs-vsctl add-br br1\n")
-	if len(found) != 2 || len(comments) != 0 {
-		t.Errorf("got %v, comments %v, want both commands", found, comments)
+	script = ReadTyped("# ovs-vsctl add-br br0\n# ovs-vsctl add-br br1\n")
+	if len(script.Commands) != 2 || len(script.Comments) != 0 {
+		t.Errorf("got %v, want both commands", script)
 	}
+}
+
+// TestManyLinesAreReadInTime checks that what a text repeats costs no more each time: the test would take minutes.
+func TestManyLinesAreReadInTime(t *testing.T) {
+	for _, part := range []string{"ovs-vsctl x <<E%d\n", "ovs-vsctl x {{{{{{{{{{{{{{ ${${${${${${${ %d \\\n", "ovs-vsctl x \"`$(\" '\"` %d\n", "[root@n%d ~]# ovs-vsctl x ;;;; | | ovs-vsctl y\n", "for i in x\ndo ovs-vsctl %d\n"} {
+		var text strings.Builder
+		for i := range 50000 {
+			fmt.Fprintf(&text, part, i)
+		}
+		ReadTyped(text.String())
+	}
+}
+
+// FuzzReadTyped checks that each command that is read has a tool and a line of the text.
+func FuzzReadTyped(f *testing.F) {
+	for _, seed := range []string{"# ovs-vsctl add-br a\n", "cat <<E | ovs-ofctl add-flows br0 -\na\nE\n", "for i in 1\ndo ovs-vsctl add-br \"$i\" \\\n && x; done", "ssh n 'ovn-nbctl ls-add {a,b}'"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		script := ReadTyped(text)
+		for _, c := range script.Commands {
+			if len(c.Words) == 0 || toolTyped(c.Words[0]) != c.Words[0] || c.Line < 1 || c.Line > strings.Count(text, "\n")+1 && !isHTML(text) {
+				t.Errorf("%+v", c)
+			}
+		}
+	})
 }

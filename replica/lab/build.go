@@ -16,6 +16,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -46,11 +47,11 @@ var ErrNothing = errors.New("no command of ovs-vsctl, ovs-ofctl or ovn-nbctl tha
 // Build carries out the commands of a text on an empty replica, and makes the result the collection of a workdir, which is locked
 // and empty. It returns what became of the commands, also with ErrNothing. Of commands of OVN alone, the collection is a
 // northbound database: package synth makes the switches. After an error, the workdir is as it was.
-func Build(ctx context.Context, wd *workdir.Dir, text string, options Options) (*workdir.Built, error) {
+func Build(ctx context.Context, wd *workdir.Dir, commands recording.Script, options Options) (*workdir.Built, error) {
 	if err := checkEmpty(wd); err != nil {
 		return nil, err
 	}
-	script := read(text)
+	script := read(commands)
 	if len(script.steps) == 0 {
 		return script.built, fmt.Errorf("%s has %w", options.Name, ErrNothing)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -33,7 +34,7 @@ func build(t *testing.T, text string) (*workdir.Dir, *workdir.Built) {
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	built, err := lab.Build(t.Context(), wd, text, options())
+	built, err := lab.Build(t.Context(), wd, ticket.ReadTyped(text), options())
 	if err != nil {
 		t.Fatalf("%v: %+v", err, built)
 	}
@@ -187,7 +188,7 @@ func TestFailedCommandsAreNamed(t *testing.T) {
 	recorded := tool(t, process.New(process.Options{Folders: wd.RuntimeFolders()}), wd, "ovs-vsctl", "--db=unix:"+wd.RecordedSocket(), "get", "Interface", "d0", "type", "options")
 	expect.Equal(t, recorded, "dpdk\n{dpdk-devargs=\"0000:01:00.0\"}\n", "the recorded interface")
 
-	if _, err := lab.Build(t.Context(), wd, "ovs-vsctl add-br br1", options()); fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), "empty") {
+	if _, err := lab.Build(t.Context(), wd, ticket.ReadTyped("ovs-vsctl add-br br1"), options()); fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), "empty") {
 		t.Errorf("a workdir with data: %v", err)
 	}
 }
@@ -200,7 +201,7 @@ func TestNothingToCarryOut(t *testing.T) {
 	}
 	defer wd.Unlock()
 	for _, text := range []string{"", "no command", "ovs-vsctl show\novs-ofctl dump-flows br0\n", "ovs-appctl exit\n", strings.Repeat("\x00\xff`$(", 1000)} {
-		if _, err := lab.Build(t.Context(), wd, text, options()); !errors.Is(err, lab.ErrNothing) {
+		if _, err := lab.Build(t.Context(), wd, ticket.ReadTyped(text), options()); !errors.Is(err, lab.ErrNothing) {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}

@@ -6,15 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
 const (
-	// MaxBytes is the size of the longest text that a lab is made of.
-	MaxBytes = 16 << 20
 	// maxCommands is how many commands of a text are read.
 	maxCommands = 10000
 	// maxInput is the size of the longest here-document, in bytes.
@@ -35,23 +33,22 @@ type step struct {
 	withheld [][]string // commands of ovs-vsctl for when ovs-vswitchd has ended
 }
 
-// script is what a text asks for.
+// script is what the commands of a text ask for.
 type script struct {
 	host  string // in the prompt of the first command of Open vSwitch that has one, "" for none
 	steps []step
 	built *workdir.Built
 }
 
-// read returns the commands of a text to carry out, in their order. It refuses what is not on the lists.
-func read(text string) *script {
+// read returns the commands to carry out, in their order. It refuses what is not on the lists.
+func read(typed recording.Script) *script {
 	s := &script{built: &workdir.Built{}}
-	typed, comments := ticket.ReadTyped(text)
-	if len(comments) > 0 {
-		s.assume("the lines %s begin with # among commands without a prompt: they are taken for comments", numbers(comments))
+	if len(typed.Comments) > 0 {
+		s.assume("the lines %s begin with # among commands without a prompt: they are taken for comments", numbers(typed.Comments))
 	}
-	for i, command := range typed {
+	for i, command := range typed.Commands {
 		if i == maxCommands {
-			s.refuse(command, fmt.Sprintf("a lab takes %d commands: %d from this line on are left out", maxCommands, len(typed)-i))
+			s.refuse(command, fmt.Sprintf("a lab takes %d commands: %d from this line on are left out", maxCommands, len(typed.Commands)-i))
 			break
 		}
 		s.add(command)
@@ -72,7 +69,7 @@ func (s *script) assume(format string, args ...any) {
 	s.built.Assumptions = append(s.built.Assumptions, fmt.Sprintf(format, args...))
 }
 
-func (s *script) refuse(command ticket.Typed, reason string) {
+func (s *script) refuse(command recording.Typed, reason string) {
 	s.built.Refused = append(s.built.Refused, notDone(command.Line, command.Text, reason))
 }
 
@@ -82,7 +79,7 @@ func notDone(line int, text, reason string) workdir.Command {
 }
 
 // add adds a command, unless it only prints something or is refused.
-func (s *script) add(command ticket.Typed) {
+func (s *script) add(command recording.Typed) {
 	step, todo, err := readCommand(command)
 	if err == nil && !todo {
 		return
@@ -105,7 +102,7 @@ func (s *script) add(command ticket.Typed) {
 }
 
 // readCommand returns what a lab does with a command: todo is false for one that only prints something.
-func readCommand(command ticket.Typed) (s step, todo bool, err error) {
+func readCommand(command recording.Typed) (s step, todo bool, err error) {
 	tool, words := command.Words[0], command.Words[1:]
 	s = step{line: command.Line, text: command.Text, tool: tool, input: command.Input}
 	if slices.Contains(words, "--help") || slices.Contains(words, "-h") || slices.Contains(words, "--version") || slices.Contains(words, "-V") {

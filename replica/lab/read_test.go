@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/collect/ticket"
 	"ovs-offline/test/check/expect"
 )
 
@@ -89,7 +90,7 @@ func TestRefusedCommandsAreNamed(t *testing.T) {
 		"bash -c 'ovs-vsctl add-br br0 > /etc/x'":        "redirection",
 		"ovs-vsctl add-br " + strings.Repeat("b", 70000): "64 KiB",
 	} {
-		s := read("\n" + command + "\n")
+		s := read(ticket.ReadTyped("\n" + command + "\n"))
 		if len(s.steps) != 0 || len(s.built.Refused) != 1 {
 			t.Errorf("%.100s: %d steps %v, refused %v, want it refused", command, len(s.steps), s.steps, s.built.Refused)
 			continue
@@ -128,7 +129,7 @@ func TestCommandsBecomeArgumentLists(t *testing.T) {
 		"ovs-vsctl show": "", "ovs-vsctl --columns=name list Interface": "", "ovs-vsctl get Interface p1 ofport": "", "ovs-ofctl dump-flows br0": "", "ovs-ofctl show br0 > x": "",
 		"ovs-appctl ofproto/trace br0 in_port=1": "", "ovn-trace s 'inport == \"p\"'": "", "ovn-nbctl --db=tcp:1.1.1.1:1 show": "", "ovs-vsctl --version": "", "ovs-appctl fdb/show br0": "",
 	} {
-		s := read(command)
+		s := read(ticket.ReadTyped(command))
 		got := ""
 		for _, step := range s.steps {
 			got += fmt.Sprint(step.args)
@@ -146,11 +147,11 @@ func TestCommandsBecomeArgumentLists(t *testing.T) {
 
 // TestOneNodeAndManyCommands checks that commands of a second host are refused, and those beyond the limit.
 func TestOneNodeAndManyCommands(t *testing.T) {
-	s := read("[root@n1 ~]# ovs-vsctl add-br a\n[root@n2 ~]# ovs-vsctl add-br b\n[root@n2 ~]# ovn-nbctl ls-add s\n[root@n1 ~]# ovs-vsctl add-br c\n")
+	s := read(ticket.ReadTyped("[root@n1 ~]# ovs-vsctl add-br a\n[root@n2 ~]# ovs-vsctl add-br b\n[root@n2 ~]# ovn-nbctl ls-add s\n[root@n1 ~]# ovs-vsctl add-br c\n"))
 	if len(s.steps) != 3 || s.host != "n1" || len(s.built.Refused) != 1 || s.built.Refused[0].Line != 2 {
 		t.Errorf("host %q, %d steps, refused %v, want those of n1, that of OVN, and line 2 refused", s.host, len(s.steps), s.built.Refused)
 	}
-	s = read(strings.Repeat("ovs-vsctl add-br a\n", 20000))
+	s = read(ticket.ReadTyped(strings.Repeat("ovs-vsctl add-br a\n", 20000)))
 	if len(s.steps) != maxCommands || len(s.built.Refused) != 1 || s.built.Refused[0].Line != maxCommands+1 || !strings.Contains(s.built.Refused[0].Reason, "10000 from") {
 		t.Errorf("%d steps, refused %v, want %d and the number of the others", len(s.steps), s.built.Refused, maxCommands)
 	}
