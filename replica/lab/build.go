@@ -120,8 +120,10 @@ func (l *lab) has(tools ...string) bool {
 	return slices.ContainsFunc(l.script.steps, func(s step) bool { return slices.Contains(tools, s.tool) })
 }
 
-func (l *lab) hasSwitch() bool { return l.has("ovs-vsctl", "ovs-ofctl") }
-func (l *lab) hasOVN() bool    { return l.has("ovn-nbctl", "ovn-sbctl") }
+// hasSwitch reports whether the lab has a switch of its own: the switch that package synth makes up knows no other chassis.
+func (l *lab) hasSwitch() bool { return l.has("ovs-vsctl", "ovs-ofctl", "ovn-sbctl") }
+
+func (l *lab) hasOVN() bool { return l.has("ovn-nbctl", "ovn-sbctl") }
 
 // kinds returns the databases that the commands need.
 func (l *lab) kinds() (kinds []workdir.Kind) {
