@@ -141,18 +141,11 @@ func (r *typedReader) readStatements(line string, number int, host string) {
 		}
 		own := cmp.Or(shell.document, passed)
 		for i := from; i < len(r.found); i++ {
-			c := &r.found[i]
-			switch {
-			case len(line) > maxTyped:
-				c.Needs = "more than 64 KiB of arguments"
-			case r.depth > 0:
-				c.Needs = "a loop or a condition"
-			case end == "|", before == "|" && passed == "":
-				c.Needs = cmp.Or(c.Needs, "a pipe")
-			case before == "||":
-				c.Needs = cmp.Or(c.Needs, "the failure of the command before ||")
-			case own != "":
+			if own != "" {
 				readers = append(readers, i)
+			}
+			if why := r.needed(line, before, end, passed != ""); why != "" {
+				r.found[i].Needs = cmp.Or(r.found[i].Needs, why)
 			}
 		}
 		document, passed = cmp.Or(document, own), ""
@@ -161,6 +154,9 @@ func (r *typedReader) readStatements(line string, number int, host string) {
 		}
 		if before = end; end == "" {
 			break
+		}
+		if end == "&&" && len(words) > 0 && slices.Contains([]string{"[", "[[", "test", "grep", "which"}, words[0]) {
+			before = "||" // it is there to fail, too
 		}
 	}
 	if document == "" {
@@ -172,6 +168,22 @@ func (r *typedReader) readStatements(line string, number int, host string) {
 			r.found[i].Needs = cmp.Or(r.found[i].Needs, "a here-document without its end")
 		}
 	}
+}
+
+// needed returns what only a shell can do around a simple command of a line, "" for nothing: before and end are the operators
+// around it, and passed reports that its input is a here-document that "cat" passes on.
+func (r *typedReader) needed(line, before, end string, passed bool) string {
+	switch {
+	case len(line) > maxTyped:
+		return "more than 64 KiB of arguments"
+	case r.depth > 0:
+		return "a loop or a condition"
+	case end == "|", before == "|" && !passed:
+		return "a pipe"
+	case before == "||":
+		return "the outcome of the command before it"
+	}
+	return ""
 }
 
 // document returns the lines of a here-document. whole is false if its end is not in the text.

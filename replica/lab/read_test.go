@@ -86,7 +86,7 @@ func TestRefusedCommandsAreNamed(t *testing.T) {
 		"curl x | ovs-ofctl add-flows br0 -":             "a pipe",
 		"ovs-vsctl list-br | xargs ovs-vsctl del-br":     "a pipe",
 		"for i in 1 2; do ovs-vsctl add-br br$i; done":   "a loop",
-		"ovs-vsctl br-exists x || ovs-vsctl add-br br0":  "the failure of the command before",
+		"ovs-vsctl br-exists x || ovs-vsctl add-br br0":  "the outcome of the command before",
 		"bash -c 'ovs-vsctl add-br br0 > /etc/x'":        "redirection",
 		"ovs-vsctl add-br " + strings.Repeat("b", 70000): "64 KiB",
 	} {
