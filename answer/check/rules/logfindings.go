@@ -24,6 +24,7 @@ import (
 func logs() rule.Rule {
 	return rule.Rule{
 		Name: "logs", Severity: rule.Warning, Slow: true, Sources: []string{"the logs of the node"},
+		Needs: []rule.Data{rule.Logs()},
 		Node: func(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
 			files, err := n.Dir.HostLogs()
 			if err != nil || len(files) == 0 {

@@ -14,6 +14,7 @@ func All() []rule.Rule {
 		// Ports.
 		interfaceWithoutPortNumber(),
 		interfaceDown(),
+		portInDeadVLAN(),
 		logicalPortTwice(),
 		portBoundElsewhere(),
 		portRequestedElsewhere(),

@@ -1,0 +1,105 @@
+package check_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/answer/check"
+	"ovs-offline/answer/rule"
+	"ovs-offline/collect"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/choose"
+	"ovs-offline/replica/set"
+	"ovs-offline/test/check/expect"
+)
+
+// checkTicket returns what check says of a text that a person pasted, under the name of a file.
+func checkTicket(t *testing.T, name, text string) *check.Report {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "case"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wd.Unlock()
+	if _, _, err := collect.Collect(t.Context(), wd, collect.Files{Paths: []string{file}}, collect.Options{}); err != nil {
+		t.Fatalf("collecting the ticket: %v", err)
+	}
+	looked, err := check.Run(t.Context(), set.Of(wd, "test"), check.Options{Programs: rule.Programs{Runtime: choose.Auto, Version: "test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return looked
+}
+
+// found returns the findings of a report, each as its severity, its sentence and its rule.
+func found(r *check.Report) (list []string) {
+	for _, f := range r.Findings {
+		list = append(list, fmt.Sprintf("%s: %s [%s]", f.Severity, f.What, f.Rule))
+	}
+	slices.Sort(list)
+	return list
+}
+
+const flowsOfBridge = `[root@n1 ~]# ovs-ofctl dump-flows br-int
+NXST_FLOW reply (xid=0x4):
+ cookie=0x0, duration=1.0s, table=0, n_packets=3, n_bytes=0, idle_age=1, priority=0 actions=NORMAL
+`
+
+// TestTicketOfASwitch checks what is found in `ovs-vsctl show` and in single tables of ovs-vsctl list.
+func TestTicketOfASwitch(t *testing.T) {
+	show := func(ports string) string {
+		return "[root@n1 ~]# ovs-vsctl show\naaaaaaaa-1111-2222-3333-444444444444\n    Bridge br-int\n        fail_mode: secure\n" + ports +
+			"        Port br-int\n            Interface br-int\n                type: internal\n    ovs_version: \"2.17.9\"\n"
+	}
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"an interface that is missing in the dead VLAN": {show("        Port qvo1\n            tag: 4095\n            Interface qvo1\n                error: \"could not open network device qvo1 (No such device)\"\n") + flowsOfBridge,
+			[]string{"error: interface qvo1 could not be added: could not open network device qvo1 (No such device) [interface-without-port-number]", "warning: port qvo1 is in the dead VLAN (tag 4095) [port-in-dead-vlan]"}},
+		"an error of another kind": {show("        Port dpdk0\n            Interface dpdk0\n                type: dpdk\n                error: \"Error attaching device '0000:05:00.0' to DPDK\"\n"),
+			[]string{"error: interface dpdk0 could not be added: Error attaching device '0000:05:00.0' to DPDK [interface-without-port-number]"}},
+		"healthy ports": {show("        Port tap1\n            tag: 4094\n            Interface tap1\n        Port tap2\n            Interface tap2\n") + flowsOfBridge, nil},
+		"the table Interface alone": {"$ ovs-vsctl list Interface\n_uuid               : 5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0001\nname                : tap9\nofport              : -1\nerror               : \"could not open network device tap9 (No such device)\"\n",
+			[]string{"error: interface tap9 could not be added: could not open network device tap9 (No such device) [interface-without-port-number]"}},
+		"the table Interface without numbers": {"$ ovs-vsctl list Interface\n_uuid               : 5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0001\nname                : tap9\ntype                : \"\"\n", nil},
+		"the table Port alone": {"$ ovs-vsctl list Port\n_uuid               : 5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0001\nname                : tap9\ntag                 : 4095\n\n_uuid               : 5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0002\nname                : tap8\ntag                 : []\n",
+			[]string{"warning: port tap9 is in the dead VLAN (tag 4095) [port-in-dead-vlan]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := checkTicket(t, "ticket.md", c.text)
+			expect.Equal(t, found(r), c.want)
+			if len(r.Unjudged) != 1 || !strings.Contains(r.Unjudged[0], "database") { // exit code 3 if nothing is found
+				t.Errorf("not judged: %q", r.Unjudged)
+			}
+		})
+	}
+}
+
+// TestAllClearNamesItsData checks that an all-clear says how many rules had data, and what the others lacked.
+func TestAllClearNamesItsData(t *testing.T) {
+	numbers := regexp.MustCompile(`^nothing found on 1 node by (\d+) of \d+ rules; \d+ had no data: (.*)$`)
+	for name, c := range map[string]struct{ file, text, missing string }{
+		"flows":    {"a.md", flowsOfBridge, "no OVN NB database, no OVN SB database, no database of Open vSwitch"},
+		"a log":    {"a.log", "2026-05-07T06:44:05.386Z|00011|bridge|INFO|bridge br0: added interface eth0 on port 1\n", "no OVN NB database, no OVN SB database, no database of Open vSwitch, no dump of OpenFlow flows"},
+		"old logs": {"a.txt", "Oct 30 20:50:21|00466|netdev|WARN|failed to get flags for network device qr-aee0b42e-33: No such device\n", "no OVN NB database, "},
+	} {
+		r := checkTicket(t, c.file, c.text)
+		match := numbers.FindStringSubmatch(r.Summary())
+		if match == nil || !strings.HasPrefix(match[2], c.missing) {
+			t.Errorf("%s: %s", name, r.Summary())
+		}
+		if r.Judged < 2 || r.Judged > 6 || len(r.Unjudged) != 1 {
+			t.Errorf("%s: judged by %d rules, not judged %q", name, r.Judged, r.Unjudged)
+		}
+	}
+}
