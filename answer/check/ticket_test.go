@@ -103,3 +103,36 @@ func TestAllClearNamesItsData(t *testing.T) {
 		}
 	}
 }
+
+// bondShown is the head of a bond in what bond/show prints.
+const bondShown = "$ ovs-appctl bond/show\n---- bond0 ----\nbond_mode: balance-slb\nbond may use recirculation: no, Recirc-ID : -1\nbond-hash-basis: 0\nupdelay: 0 ms\ndowndelay: 0 ms\n"
+
+// TestBonds checks what is found in the outputs of bond/show and lacp/show.
+func TestBonds(t *testing.T) {
+	const (
+		negotiated = "lacp_status: negotiated\nlacp_fallback_ab: false\nactive-backup primary: <none>\nactive member mac: 02:00:00:12:15:58(eno1)\n\n"
+		up         = "member eno1: enabled\n  active member\n  may_enable: true\n\n"
+		lacp       = "$ ovs-appctl lacp/show\n---- bond0 ----\n  status: active negotiated\n  sys_id: 02:00:00:12:15:58\n  sys_priority: 65534\n  aggregation key: 1\n  lacp_time: slow\n\n"
+		partner    = "  port_id: 2\n  port_priority: 65535\n"
+	)
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"a member without a partner": {bondShown + negotiated + up + "member eno2: disabled\n  may_enable: false\n\n" + lacp + "member: eno1: current attached\n" + partner + "  may_enable: true\n\nmember: eno2: defaulted detached\n" + partner + "  may_enable: false\n",
+			[]string{"warning: 1 of 2 members of bond bond0 may not carry packets: eno2 [bond-member-down]", "warning: the partner of member eno2 of bond bond0 does not answer LACP (defaulted) [lacp-without-partner]"}},
+		"Open vSwitch before 2.15 with both members down": {bondShown + "lacp_status: off\nactive slave mac: 00:00:00:00:00:00(none)\n\nslave p1: disabled\n\tmay_enable: false\n\nslave p2: disabled\n\tmay_enable: false\n\n",
+			[]string{"error: no member of bond bond0 is enabled: p1, p2 [bond-member-down]"}},
+		"no active member": {bondShown + "lacp_status: off\nactive member mac: 00:00:00:00:00:00(none)\n\nmember p1: enabled\n  may_enable: true\n\n",
+			[]string{"error: bond bond0 has no active member [bond-member-down]"}},
+		"a link that has just gone": {bondShown + negotiated + up + "member eno2: enabled\n  downdelay expires in 80 ms\n  may_enable: false\n\n",
+			[]string{"warning: 1 of 2 members of bond bond0 may not carry packets: eno2 [bond-member-down]"}},
+		"healthy":      {bondShown + negotiated + up + "member eno2: enabled\n  may_enable: true\n  hash 7: 12 kB load\n\n" + lacp + "member: eno1: current attached\n" + partner + "\nmember: eno2: current attached\n" + partner, nil},
+		"cut off":      {bondShown + "lacp_status: off\n\nmember p1: enabled\n", nil},
+		"no partner":   {lacp + "member: eno1: defaulted detached\n" + partner + "\nmember: eno2: expired attached\n" + partner, []string{"error: the partner of member eno1 of bond bond0 does not answer LACP (defaulted) [lacp-without-partner]", "error: the partner of member eno2 of bond bond0 has stopped answering LACP (expired) [lacp-without-partner]"}},
+		"two systems":  {lacp + "slave: eno1: current attached\n" + partner + "\nslave: eno2: current detached\n" + partner, []string{"warning: LACP does not let member eno2 into bond bond0 (detached): its partner is another system than that of the other members, or has another key [lacp-without-partner]"}},
+		"falling back": {bondShown + "lacp_status: configured\nlacp_fallback_ab: true\nactive member mac: 02:00:00:12:15:58(eno1)\n\n" + up + lacp + "member: eno1: defaulted detached\n" + partner, []string{"warning: the partner of member eno1 of bond bond0 does not answer LACP (defaulted) [lacp-without-partner]"}},
+	} {
+		t.Run(name, func(t *testing.T) { expect.Equal(t, found(checkTicket(t, "ticket.md", c.text)), c.want) })
+	}
+}

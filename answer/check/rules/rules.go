@@ -15,6 +15,8 @@ func All() []rule.Rule {
 		interfaceWithoutPortNumber(),
 		interfaceDown(),
 		portInDeadVLAN(),
+		bondMemberDown(),
+		lacpWithoutPartner(),
 		logicalPortTwice(),
 		portBoundElsewhere(),
 		portRequestedElsewhere(),
