@@ -47,12 +47,8 @@ func logs() rule.Rule {
 			if err != nil {
 				return err
 			}
-			dated := !recorded.IsZero()
-			if !dated {
-				recorded = read.last
-			}
 			for _, s := range read.all() {
-				if finding, ok := s.finding(recorded, dated, packages); ok {
+				if finding, ok := s.finding(recorded, packages); ok {
 					found(finding)
 				}
 			}
@@ -98,9 +94,11 @@ func (s *seen) add(line *daemonlog.Line, values map[string]string, file string) 
 }
 
 // finding returns what the lines say; ok is false if there are too few, or if they are too old for a
-// node that was recorded at a time. Where dated is not set, that time is not known, and neither is the year of lines that name none.
-func (s *seen) finding(recorded time.Time, dated bool, packages map[string]string) (finding rule.Finding, ok bool) {
-	if !s.enough || !s.at.IsZero() && recorded.Sub(s.at) > s.rule.age {
+// node that was recorded at a time. Where that time is zero, it is not known: no line is too old, and the year of lines that name
+// none is not known either.
+func (s *seen) finding(recorded time.Time, packages map[string]string) (finding rule.Finding, ok bool) {
+	dated := !recorded.IsZero()
+	if !s.enough || dated && !s.at.IsZero() && recorded.Sub(s.at) > s.rule.age {
 		return finding, false
 	}
 	values := map[string]any{"Count": s.count, "Packages": s.rule.installed(packages)}
@@ -127,7 +125,6 @@ func (s *seen) finding(recorded time.Time, dated bool, packages map[string]strin
 type readLog struct {
 	found  map[string]map[string]*seen // by the name of the rule, and by its key
 	before map[string]bool             // the rules of which the line After was seen
-	last   time.Time                   // of all lines
 	bad    []string                    // files that could not be read to their ends
 
 	options daemonlog.Options
@@ -179,9 +176,6 @@ func (l *readLog) merge(part *readLog) {
 				known.count += s.count
 			}
 		}
-	}
-	if part.last.After(l.last) {
-		l.last = part.last
 	}
 	l.bad = append(l.bad, part.bad...)
 }
@@ -250,9 +244,6 @@ func (l *readLog) readFile(ctx context.Context, file workdir.Log, name string, r
 		}
 	}
 	result := in.Result()
-	if result.Last.After(l.last) {
-		l.last = result.Last
-	}
 	if result.Lost != "" {
 		l.bad = append(l.bad, name+": "+result.Lost)
 	}

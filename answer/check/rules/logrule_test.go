@@ -65,7 +65,7 @@ func finds(t *testing.T, r *logRule, program, text string) bool {
 		found.look(r, line, "test.log")
 	}
 	for _, s := range found.all() {
-		if finding, ok := s.finding(s.at, true, map[string]string{}); ok {
+		if finding, ok := s.finding(s.at, map[string]string{}); ok {
 			return finding.What != "" && !strings.Contains(finding.What, "<no value>")
 		}
 	}
@@ -98,7 +98,7 @@ func TestLinesOfAnUnknownDaemon(t *testing.T) {
 		}
 		got := ""
 		for _, s := range found.all() {
-			finding, ok := s.finding(found.last, false, nil)
+			finding, ok := s.finding(time.Time{}, nil)
 			if got += finding.Rule; !ok || finding.At.IsZero() == strings.HasPrefix(text, "2022") || strings.Contains(strings.Join(finding.Next, " "), "{{") {
 				t.Errorf("%s: %+v", text, finding)
 			}
