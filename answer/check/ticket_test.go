@@ -136,3 +136,39 @@ func TestBonds(t *testing.T) {
 		t.Run(name, func(t *testing.T) { expect.Equal(t, found(checkTicket(t, "ticket.md", c.text)), c.want) })
 	}
 }
+
+// TestLogsInEachForm checks that a fault which a log shows is found in each form of the log: in a file of any name, in one that is
+// named as logs are, and in a ticket, below prose and above the output of a command.
+func TestLogsInEachForm(t *testing.T) {
+	const vlog = "2022-05-24T20:51:11.001Z|00592|bridge|WARN|could not open network device eth9 (No such device)"
+	for name, c := range map[string]struct {
+		line  string
+		dated bool
+	}{
+		"vlog":           {vlog, true},
+		"console":        {strings.Replace(vlog, ".001Z", "Z", 1), true},
+		"syslog":         {"May 24 20:51:11 n1 ovs-vswitchd: ovs|00592|bridge|WARN|could not open network device eth9 (No such device)", false},
+		"syslog of 5424": {"<28>1 2022-05-24T20:51:11.5+02:00 n1 ovs-vswitchd 123 - - ovs|00592|bridge|WARN|could not open network device eth9 (No such device)", true},
+		"rsyslog":        {"2022-05-24T20:51:11+02:00 n1 ovs-vswitchd[1]: ovs|00592|bridge|WARN|could not open network device eth9 (No such device)", true},
+		"rsyslog in UTC": {"2022-05-24T20:51:11Z n1 ovs-vswitchd[1]: ovs|00592|bridge|WARN|could not open network device eth9 (No such device)", true},
+		"journal":        {"May 24 20:51:11 n1 ovs-vswitchd[123]: ovs|00592|bridge|WARN|could not open network device eth9 (No such device)", false},
+		"full journal":   {"Tue 2022-05-24 20:51:11 UTC n1 ovs-vswitchd[123]: ovs|00592|bridge|WARN|could not open network device eth9 (No such device)", true},
+		"Open vSwitch 1": {"May 24 20:51:11|00592|bridge|WARN|could not open network device eth9 (No such device)", false},
+		"CRI":            {"2022-05-24T20:51:11.123456789Z stderr F " + vlog, true},
+		"Docker":         {`{"log":"` + vlog + `\n","stream":"stderr","time":"2022-05-24T20:51:11.123456789Z"}`, true},
+		"klog":           {"I0524 20:51:11.123456    1234 ovs.go:12] " + vlog, true},
+		"kubectl":        {"[pod/ovs-node-x/ovs-daemons] " + vlog, true},
+	} {
+		for file, text := range map[string]string{
+			"notes.txt":        c.line + "\n",
+			"ovs-vswitchd.log": c.line + "\n",
+			"issue.md":         "Our bridge has lost a port. The log says:\n\n" + c.line + "\n\n" + flowsOfBridge,
+		} {
+			r := checkTicket(t, file, text)
+			expect.Equal(t, found(r), []string{"error: ovs-vswitchd could not add port eth9: No such device [port-not-added]"}, name+" in "+file)
+			if len(r.Findings) == 1 && r.Findings[0].At.IsZero() == c.dated {
+				t.Errorf("%s in %s: the finding is of %s", name, file, r.Findings[0].At)
+			}
+		}
+	}
+}
