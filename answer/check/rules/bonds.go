@@ -84,7 +84,7 @@ func lacpWithoutPartner() rule.Rule {
 
 func reportLACP(port appctl.LACP, fallback bool, found func(rule.Finding)) {
 	works := func(m appctl.LACPMember) bool { return m.Status == "current" && m.Attached }
-	any := slices.ContainsFunc(slices.Collect(maps.Values(port.Members)), works)
+	answered := slices.ContainsFunc(slices.Collect(maps.Values(port.Members)), works)
 	for _, name := range slices.Sorted(maps.Keys(port.Members)) {
 		member := port.Members[name]
 		if works(member) {
@@ -101,9 +101,9 @@ func reportLACP(port appctl.LACP, fallback bool, found func(rule.Finding)) {
 			f.What = fmt.Sprintf("LACP does not let member %s into bond %s (detached): its partner is another system than that of the other members, or has another key", name, port.Name)
 		}
 		switch {
-		case fallback && !any:
+		case fallback && !answered:
 			f.Follows = "the bond works as active-backup (lacp-fallback-ab)"
-		case !any:
+		case !answered:
 			f.Severity, f.Follows = rule.Error, "no member of the bond has a partner: nothing enters or leaves by it"
 		}
 		found(f)
