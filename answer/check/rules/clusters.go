@@ -14,6 +14,7 @@ import (
 func clusters() rule.Rule {
 	return rule.Rule{
 		Name: "cluster", Severity: rule.Error, Slow: true,
+		Needs:   []rule.Data{rule.Either(rule.NB(), rule.SB())},
 		Follows: "the database is not served, or loses what is written",
 		Sources: []string{"ovsdb(7), Clustered Database Service Model"},
 		Case: func(ctx context.Context, c *rule.Case, found func(rule.Finding)) error {
