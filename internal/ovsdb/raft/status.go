@@ -29,6 +29,8 @@ type Status struct {
 	Disconnections int64
 	// Connections reports that the text has the list of connections.
 	Connections bool
+	// Up is how many of the connections are up.
+	Up int
 	Adding      []Peer // servers that the leader is adding
 	Removing    *Peer  // the server that the leader is removing, nil for none
 	Peers       []Peer
@@ -129,10 +131,13 @@ func ParseStatus(text string) (status Status, ok bool) {
 			servers = true
 		case name == "Connections", name == "Connections:":
 			status.Connections = true
-			addConnections(value, connected)
+			status.Up = addConnections(value, connected)
 		default:
 			status.add(name, value)
 		}
+	}
+	for i := range status.Adding {
+		status.Adding[i].Connected = connected[status.Adding[i].Nickname]
 	}
 	return status, status.Server != ""
 }
@@ -191,13 +196,15 @@ func (s *Status) addChange(line string) {
 }
 
 // addConnections reads a list of connections: ->7e27 is one to a server, <-7e27 one from it, and one in parentheses is
-// not connected.
-func addConnections(value string, connected map[string]bool) {
+// not connected. It returns how many are connected.
+func addConnections(value string, connected map[string]bool) (up int) {
 	for word := range strings.FieldsSeq(value) {
 		if nickname := strings.TrimPrefix(strings.TrimPrefix(word, "->"), "<-"); nickname != word {
 			connected[nickname] = true
+			up++
 		}
 	}
+	return up
 }
 
 // number returns the number in a text, or another one where there is none.

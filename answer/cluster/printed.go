@@ -1,0 +1,513 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ovs-offline/internal/phrase"
+)
+
+// examineStatuses finds what outputs of cluster/status show of a cluster without files.
+func (g *group) examineStatuses(c *Cluster, groups []*group) {
+	c.Committed = g.config
+	leader := g.leader()
+	c.Leader = leader.server
+	if lister := g.lister(); lister != nil {
+		c.ElectionTimer = lister.ElectionTimer
+	}
+	if term := g.latestTerm(); term > 0 {
+		c.Terms = []Term{{First: term, Last: term, Leader: leader.server, Unknown: leader.server == ""}}
+	}
+	for _, problems := range [][]*Problem{
+		g.twoClusters(groups), g.noMajorityPrinted(), g.noLeaderPrinted(), g.joining(groups), g.joiningPrinted(), g.sameAddress(), g.dead(), g.unreachedPrinted(),
+		g.failed(), g.gonePrinted(), g.apartPrinted(), g.lagging(), g.changing(), g.backlog(), g.timersPrinted(),
+	} {
+		c.Problems = append(c.Problems, problems...)
+	}
+	c.Problems = append(c.Problems, g.notConnected(c.Problems)...)
+	slices.SortStableFunc(c.Problems, func(a, b *Problem) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
+	c.Unknown = g.unknown()
+}
+
+// latestTerm returns the latest term that a status has.
+func (g *group) latestTerm() (term int64) {
+	for _, status := range g.statuses {
+		term = max(term, status.Term)
+	}
+	return term
+}
+
+// unknown says what outputs of cluster/status do not tell.
+func (g *group) unknown() []string {
+	if len(g.statuses) == 0 {
+		return nil
+	}
+	list := []string{"what the databases hold, and whether the logs of the servers agree: only their files show that"}
+	if mute := g.mute(); len(mute) > 0 {
+		list = append(list, fmt.Sprintf("what %s %s of the cluster: no cluster/status of %s was given", g.names(mute), verb(len(mute), "sees", "see"), verb(len(mute), "it", "them")))
+	}
+	for _, server := range slices.Sorted(maps.Keys(g.statuses)) {
+		switch status := g.statuses[server]; {
+		case status.state() == isJoining:
+		case len(status.Peers) == 0:
+			list = append(list, fmt.Sprintf("the servers that %s knows: the text has no list of them", g.name(server)))
+		case !status.Connections:
+			list = append(list, fmt.Sprintf("with which servers %s has a connection: the text has no list of connections", g.name(server)))
+		}
+	}
+	return list
+}
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// statusRows returns a row for each server of a cluster without files.
+func (g *group) statusRows() (rows []*Server) {
+	known := maps.Clone(g.config)
+	if known == nil {
+		known = map[string]string{}
+	}
+	for server, status := range g.statuses {
+		known[server] = status.Address
+	}
+	for server, address := range known {
+		row := &Server{ID: server, Address: address, State: Unseen}
+		if status := g.statuses[server]; status != nil {
+			row.Name, row.State, row.Status, row.Role, row.Term = status.name, g.printedState(status), status.state(), status.Role, status.Term
+			row.First, row.Last, row.Leader = max(status.First-1, 0), status.Last, g.leaderIn(status)
+			row.Committed = status.Last - max(status.Uncommitted, 0)
+			if status.Connections {
+				row.Connected = append([]string{}, g.reached(server)...)
+			}
+		}
+		if g.member(server) == nil {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b *Server) int { return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.ID, b.ID)) })
+	return rows
+}
+
+// printedState returns the state of a server by its status.
+func (g *group) printedState(status *printed) State {
+	switch {
+	case status.state() == isJoining:
+		return Joining
+	case status.state() == hasLeft:
+		return Left
+	case status.state() == hasFailed:
+		return Broken
+	case g.wasRemoved(status):
+		return Removed
+	case status.Apart() != "":
+		return Alone
+	}
+	return Sound
+}
+
+// spoken returns what a server printed, in a line.
+func (g *group) spoken(server string) string {
+	status := g.statuses[server]
+	text := fmt.Sprintf("%s: %s in term %d", g.name(server), cmp.Or(status.Role, "no role"), status.Term)
+	if status.state() != "" && status.state() != "cluster member" {
+		text += ", " + status.state()
+	}
+	text += fmt.Sprintf("; Leader: %s", cmp.Or(status.Leader, "not printed"))
+	if leader := g.leaderIn(status); leader != "" && leader != server {
+		text = strings.TrimSuffix(text, status.Leader) + short(leader)
+	}
+	if status.Connections {
+		text += "; connected with " + cmp.Or(shorts(g.reached(server)), "none")
+		lacks := slices.DeleteFunc(slices.Sorted(maps.Keys(g.config)), func(other string) bool {
+			yes, known := g.connected(server, other)
+			return yes || !known
+		})
+		if len(lacks) > 0 {
+			text += ", not with " + shorts(lacks)
+		}
+	}
+	return text + g.votes(status) + g.hushed(status) + g.moments(status)
+}
+
+// votes says who voted for a candidate.
+func (g *group) votes(status *printed) string {
+	if status.Role != "candidate" {
+		return ""
+	}
+	var list []string
+	for _, peer := range status.Peers {
+		if peer.Vote != "" && (peer.Vote == status.Vote || status.Vote == "self" && strings.HasPrefix(status.Server, peer.Vote)) {
+			list = append(list, peer.Short)
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "; the vote of " + phrase.FirstNames(list)
+}
+
+// hushed names the servers of which a candidate heard nothing, though it is connected with them.
+func (g *group) hushed(status *printed) string {
+	var list []string
+	for _, peer := range status.Peers {
+		if status.Role == "candidate" && status.hasTimes() && peer.Connected && !peer.Self && (peer.Silent < 0 || peer.Silent > 2*status.limit()) {
+			list = append(list, peer.Short)
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "; though connected, no message came lately from " + phrase.FirstNames(list)
+}
+
+// moments says what changed between outputs of one server, and how often it lost connections.
+func (g *group) moments(status *printed) (text string) {
+	if len(status.earlier) > 0 && status.earlier[0].Term < status.Term {
+		text = fmt.Sprintf("; its term rose from %d to %d between the outputs that were given", status.earlier[0].Term, status.Term)
+	}
+	if status.Disconnections > 0 {
+		text += fmt.Sprintf("; %s since it started", phrase.Count(int(status.Disconnections), "disconnection"))
+	}
+	return text
+}
+
+// spokenBy returns what servers printed, a line each.
+func (g *group) spokenBy(servers []string) (lines []string) {
+	for _, server := range servers {
+		lines = append(lines, g.spoken(server))
+	}
+	return lines
+}
+
+// noMajorityPrinted finds a cluster whose servers reach no majority.
+func (g *group) noMajorityPrinted() []*Problem {
+	speakers, need, most := g.speakers(), g.majority(), ""
+	if len(speakers) == 0 || len(g.config) == 0 {
+		return nil
+	}
+	for _, server := range speakers {
+		if !g.statuses[server].Connections {
+			return nil // it may reach all
+		}
+		if most == "" || len(g.reached(server)) > len(g.reached(most)) {
+			most = server
+		}
+	}
+	leader := g.leader().server
+	if len(g.reached(most))+1 >= need || leader != "" && g.mayReach(leader) >= need {
+		return nil
+	}
+	missing := g.unreached()
+	p := &Problem{Kind: NoQuorum, Severity: Error, Servers: missing, Evidence: g.spokenBy(speakers),
+		What:    fmt.Sprintf("%s has no majority: of its %d servers, %s reaches %d with itself, and %d are needed", g.database, len(g.config), g.name(most), len(g.reached(most))+1, need),
+		Follows: "no change is possible, no leader is elected, and no server can be removed or join with ovs-appctl"}
+	if leader != "" {
+		p.Follows = "its leader commits nothing, and gives up within an election timer; no server can be removed or join with ovs-appctl"
+	}
+	if len(missing) > 0 {
+		p.What += "; it does not reach " + g.names(missing)
+		if len(speakers) > 1 {
+			p.What = strings.Replace(p.What, "; it does not reach ", "; none reaches ", 1)
+		}
+	}
+	if g.canElect() {
+		p.Follows = fmt.Sprintf("no change is possible through %s. Whether the others have a leader among themselves is not known here: the cluster/status of one of them tells", g.names(speakers))
+	}
+	p.Repair = g.bringBack(missing)
+	return []*Problem{p}
+}
+
+// noLeaderPrinted finds a cluster whose servers reach a majority, and know no leader.
+func (g *group) noLeaderPrinted() []*Problem {
+	speakers := g.speakers()
+	if len(speakers) == 0 || g.leader().server != "" || len(g.noMajorityPrinted()) > 0 {
+		return nil
+	}
+	missing := g.unreached()
+	p := &Problem{Kind: NoLeader, Severity: Error, Servers: missing, Evidence: g.spokenBy(speakers),
+		What:    fmt.Sprintf("%s has no leader, as far as %s %s: an election is going on, or the servers that are needed do not answer", g.database, g.names(speakers), verb(len(speakers), "knows", "know")),
+		Follows: "no change is possible until a leader is elected"}
+	if g.canElect() && len(missing) > 0 {
+		p.What += "; no connection with " + g.names(missing)
+	}
+	p.Repair = g.bringBack(missing)
+	return []*Problem{p}
+}
+
+// bringBack is the repair of a cluster without leader: no command removes a server, and no status shows whose data is the newest.
+func (g *group) bringBack(missing []string) []Step {
+	plan := g.plan().look(fmt.Sprintf("%d of %d servers have to run and reach each other; a status shows no file that needs a repair", g.majority(), len(g.config)))
+	if len(missing) == 0 {
+		plan.look("give them back the connections to each other, both ways: " + phrase.FirstNames(slices.Sorted(maps.Values(g.config))))
+	}
+	for _, server := range missing {
+		plan.start(g.address(server), "start its ovsdb-server if it does not run, or give it back the connection to the addresses of the others: "+phrase.FirstNames(g.remotes(g.address(server))))
+	}
+	for _, server := range missing {
+		plan.waitMember(g.address(server))
+	}
+	return plan.look("only if so many servers are gone for good that no majority is left: give the files of those that are left (ovs-offline cluster FILE...), which show whose data is the newest, and how to begin a new cluster with it").steps
+}
+
+// wasRemoved reports whether the leader does not list the server that printed a status.
+func (g *group) wasRemoved(status *printed) bool {
+	lister := g.lister()
+	_, counts := g.config[status.Server]
+	return !counts && status.takesPart() && lister != nil && lister.Leader == "self" && g.leader().by == lister && status.Cluster == g.id &&
+		(status.Apart() != "" || status.Term < lister.Term)
+}
+
+// gonePrinted finds servers that have left, are leaving, or that the leader does not count.
+func (g *group) gonePrinted() (problems []*Problem) {
+	for _, server := range slices.Sorted(maps.Keys(g.statuses)) {
+		status := g.statuses[server]
+		p := &Problem{Kind: HasLeft, Severity: Warning, Servers: []string{server}, Evidence: []string{g.spoken(server)}}
+		switch {
+		case status.state() == isLeaving:
+			p.What, p.Follows = g.name(server)+" is leaving the cluster", "it has left once a leader has committed that; until then it counts for the majority"
+			if g.leader().server != "" {
+				p.Severity = Note
+			}
+		case status.state() == hasLeft:
+			p.What, p.Follows = g.name(server)+" has left the cluster, and its server still runs", "a server that has left can never come back with its file: ovsdb-server refuses to start on it"
+			p.Repair = g.joinAgain(status)
+		case g.wasRemoved(status):
+			p.Kind, p.What = WasRemoved, g.name(server)+" was removed from the cluster (cluster/kick), and its server still runs"
+			p.Follows = "a server that starts on this file asks the others for votes forever, and serves nothing"
+			p.Evidence = append(p.Evidence, fmt.Sprintf("the leader %s counts %s", g.name(g.leader().server), describe(g.config)))
+			if status.Apart() != "" {
+				p.Severity = Error
+			}
+			p.Repair = g.joinAgain(status)
+		default:
+			continue
+		}
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// joinAgain lets the server at an address join with a new file.
+func (g *group) joinAgain(status *printed) []Step {
+	p := g.plan().look("to have a server there again, it joins with a new file; otherwise only end it and move its file").stop(status.Address)
+	p.setAside(status.Address).join(status.Address, g.id, g.remotes(status.Address))
+	return p.start(status.Address, startAgain).waitMember(status.Address).steps
+}
+
+// apartPrinted finds servers that know no leader while another one has one.
+func (g *group) apartPrinted() (problems []*Problem) {
+	leader := g.leader()
+	for _, server := range g.speakers() {
+		status := g.statuses[server]
+		if leader.server == "" || status.Apart() == "" || status.state() == isLeaving || g.wasRemoved(status) || len(g.noMajorityPrinted()) > 0 {
+			continue
+		}
+		p := &Problem{Kind: Apart, Severity: Error, Servers: []string{server},
+			What:     fmt.Sprintf("%s is apart from the cluster: it knows no leader, while %s says that %s leads in term %d", g.name(server), g.name(leader.by.Server), g.name(leader.server), leader.term),
+			Evidence: []string{g.spoken(server), g.spoken(leader.by.Server)},
+			Follows:  "its clients see old data and can change nothing"}
+		if status.Term > leader.term {
+			p.Follows += "; once it is back, its higher term costs the cluster one election"
+		}
+		plan := g.plan().look("its file needs no repair as far as a status tells: it catches up once it reaches the others")
+		plan.start(status.Address, "give it back the connection to the addresses of the others, both ways: "+phrase.FirstNames(g.remotes(status.Address)))
+		p.Repair = plan.waitMember(status.Address).steps
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// unreachedPrinted finds servers that answer none of those that printed a status, where the status of the leader does not
+// tell since when.
+func (g *group) unreachedPrinted() (problems []*Problem) {
+	leader := g.leader()
+	if leader.server == "" || leader.by.Server == leader.server || len(g.noMajorityPrinted()) > 0 {
+		return nil
+	}
+	for _, server := range g.unreached() {
+		p := &Problem{Kind: Dead, Severity: Warning, Servers: []string{server}, Evidence: g.spokenBy(g.speakers()),
+			What:    fmt.Sprintf("%s does not answer: no server whose status was given has a connection with it", g.name(server)),
+			Follows: fmt.Sprintf("if it does not run, %d of the other %d servers have to", g.majority(), len(g.config)-1)}
+		if server == leader.server {
+			p.What = fmt.Sprintf("%s does not answer, and %s still takes it for the leader of term %d", g.name(server), g.name(leader.by.Server), leader.term)
+			p.Follows = "no change is possible until it answers or another leader is elected, within some election timers"
+		}
+		plan := g.plan().look("the status of the leader, or of this server, tells whether it runs; if it is gone for good, give that one: it shows whether the server can be removed")
+		p.Repair = plan.start(g.address(server), "start its ovsdb-server if it does not run, or give it back the connection to the addresses of the others: "+phrase.FirstNames(g.remotes(g.address(server)))).waitMember(g.address(server)).steps
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// sameAddress finds two servers of the configuration at one address: a server joined again under a new UUID.
+func (g *group) sameAddress() (problems []*Problem) {
+	for _, address := range slices.Compact(slices.Sorted(maps.Values(g.config))) {
+		servers := g.atAddress(address, "")
+		if len(servers) < 2 {
+			continue
+		}
+		fresh := g.livesAt(servers)
+		if fresh == "" {
+			p := &Problem{Kind: SameAddress, Severity: Error, Servers: servers,
+				What:     fmt.Sprintf("%s are both counted, with one address: a server joined again under a new id, and the old one was not removed", g.names(servers)),
+				Evidence: g.spokenBy(g.speakers()), Follows: "the id that no server has counts for the majority, as a server that does not run"}
+			p.Repair = g.plan().look("the cluster/status of the server at this address tells which id it has: remove the other one with cluster/kick").steps
+			problems = append(problems, p)
+			continue
+		}
+		for _, server := range servers {
+			if server != fresh {
+				problems = append(problems, g.deadServer(server, SameAddress, Error, fmt.Sprintf("%s is still counted, and its address is that of %s now", g.name(server), g.name(fresh)),
+					fmt.Sprintf("%s runs at %s, and both ids are in the configuration", short(fresh), address)))
+			}
+		}
+	}
+	return problems
+}
+
+// livesAt returns which of several servers with one address runs: the one that printed a status in the latest term, or else the only
+// one that the leader hears. It is "" if that does not decide.
+func (g *group) livesAt(servers []string) string {
+	var printed, heard []string
+	for _, server := range servers {
+		if g.statuses[server] != nil {
+			printed = append(printed, server)
+		}
+		if !slices.ContainsFunc(g.silent(), func(peer silentPeer) bool { return peer.server == server }) {
+			heard = append(heard, server)
+		}
+	}
+	switch leader := g.leader(); {
+	case len(printed) == 1:
+		return printed[0]
+	case len(printed) == 0 && len(heard) == 1 && leader.server != "" && leader.by.Server == leader.server:
+		return heard[0]
+	}
+	return ""
+}
+
+// lagging finds servers that lack much of the leader's log.
+func (g *group) lagging() (problems []*Problem) {
+	const many = 1000
+	leader := g.leader()
+	if leader.server == "" || leader.by.Server != leader.server {
+		return nil
+	}
+	silent := g.silent()
+	for _, peer := range leader.by.Peers {
+		server := g.serverOf(peer)
+		missing := leader.by.Last - peer.Match
+		if peer.Self || peer.Match < 0 || missing <= many || slices.ContainsFunc(silent, func(s silentPeer) bool { return s.server == server }) {
+			continue
+		}
+		problems = append(problems, &Problem{Kind: Behind, Severity: Warning, Servers: []string{server},
+			What:     fmt.Sprintf("%s lacks the last %d entries of the leader, and answers it: it is slow, or cannot take the snapshot", g.name(server), missing),
+			Evidence: []string{fmt.Sprintf("cluster/status of the leader %s: it has confirmed entry %d, and the log ends at entry %d", g.name(leader.server), peer.Match, leader.by.Last)},
+			Follows:  "its clients see old data until it has caught up",
+			Repair:   g.plan().waitMember(peer.Address).steps})
+	}
+	return problems
+}
+
+// changing notes servers that are being added or removed.
+func (g *group) changing() (problems []*Problem) {
+	leader := g.leader()
+	if leader.by == nil {
+		return nil
+	}
+	note := func(server, what string) {
+		problems = append(problems, &Problem{Kind: PendingServers, Severity: Note, Servers: []string{server}, What: what,
+			Evidence: []string{g.spoken(leader.by.Server)}, Follows: "no other change of servers begins before"})
+	}
+	for _, peer := range leader.by.Peers {
+		if server := g.serverOf(peer); peer.Phase != "" {
+			note(server, fmt.Sprintf("a change of the servers is not complete: %s (%s)", g.name(server), peer.Phase))
+		}
+	}
+	if peer := leader.by.Removing; peer != nil {
+		note(g.serverOf(*peer), fmt.Sprintf("%s at %s is being removed (%s)", peer.Short, peer.Address, peer.Phase))
+	}
+	return problems
+}
+
+// backlog notes entries that are not committed or not applied.
+func (g *group) backlog() (problems []*Problem) {
+	for _, server := range slices.Sorted(maps.Keys(g.statuses)) {
+		status := g.statuses[server]
+		p := &Problem{Kind: Uncommitted, Severity: Note, Servers: []string{server}}
+		switch {
+		case status.Uncommitted > 0 && (status.Leader == "self" || status.Apart() != ""):
+			p.What = fmt.Sprintf("the last %d entries of %s are not known to be committed", status.Uncommitted, g.name(server))
+			p.Follows = fmt.Sprintf("the leader commits them once a majority has them, which is %d servers", g.majority())
+		case status.Unapplied > max(status.Uncommitted, 0):
+			p.What = fmt.Sprintf("%s has committed %s that its database does not have yet", g.name(server), phrase.Count(int(status.Unapplied-max(status.Uncommitted, 0)), "entry"))
+			p.Follows = "its clients do not see them yet; entries that stay so mean that the server is too slow"
+		default:
+			continue
+		}
+		p.Evidence = []string{fmt.Sprintf("Entries not yet committed: %d; Entries not yet applied: %d; its log ends at entry %d", max(status.Uncommitted, 0), max(status.Unapplied, 0), status.Last)}
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// timersPrinted finds members at the same entry whose election timers differ.
+func (g *group) timersPrinted() []*Problem {
+	timers, last := map[int64][]string{}, map[int64]bool{}
+	for _, server := range g.speakers() {
+		if status := g.statuses[server]; status.Apart() == "" && status.ElectionTimer > 0 && status.Last > 0 {
+			timers[status.ElectionTimer], last[status.Last] = append(timers[status.ElectionTimer], server), true
+		}
+	}
+	if len(timers) < 2 || len(last) > 1 {
+		return nil
+	}
+	p := &Problem{Kind: Timers, Severity: Warning, What: "members have different election timers", Follows: "the one with the shorter timer asks for elections while the leader still counts as alive"}
+	for _, timer := range slices.Sorted(maps.Keys(timers)) {
+		p.Evidence = append(p.Evidence, fmt.Sprintf("%v: %s", time.Duration(timer)*time.Millisecond, g.names(timers[timer])))
+	}
+	return []*Problem{p}
+}
+
+// notConnected finds servers without a connection with each other, while the cluster has a leader and nothing else is wrong with them.
+func (g *group) notConnected(others []*Problem) []*Problem {
+	named := map[string]bool{}
+	for _, p := range others {
+		if p.Severity == Note {
+			continue
+		}
+		for _, server := range p.Servers {
+			named[server] = true
+		}
+	}
+	if g.leader().server == "" || len(g.noMajorityPrinted()) > 0 {
+		return nil
+	}
+	p := &Problem{Kind: NotConnected, Severity: Warning, What: "servers have no connection with each other",
+		Follows: "the cluster goes on while its leader reaches a majority; a server that is elected later may not reach one"}
+	for _, server := range g.speakers() {
+		for _, other := range slices.Sorted(maps.Keys(g.config)) {
+			if yes, known := g.connected(server, other); yes || !known || named[server] || named[other] {
+				continue
+			}
+			p.Evidence = append(p.Evidence, fmt.Sprintf("%s: no connection with %s", g.name(server), g.name(other)))
+			p.Servers = append(p.Servers, server, other)
+		}
+	}
+	if len(p.Evidence) == 0 {
+		return nil
+	}
+	slices.Sort(p.Servers)
+	p.Servers = slices.Compact(p.Servers)
+	p.What += ": " + g.names(p.Servers)
+	p.Repair = g.plan().look("look for what is between them: a filter, a certificate, an address that changed").steps
+	return []*Problem{p}
+}
