@@ -25,7 +25,7 @@ func (l *looseReader) readWhole(name string, id identity) identity {
 	}
 	text := ticket.Read(content)
 	l.unread = append(l.unread, text.Unread...)
-	known := slices.ContainsFunc(text.Pieces, func(p ticket.Piece) bool { return !p.Loose })
+	known := slices.ContainsFunc(text.Pieces, func(p ticket.Piece) bool { return !p.Loose || isStatus(p) })
 	if known || len(text.Pieces) > 1 || id.kind == unknownFile && text.Log != "" {
 		l.texts[name] = text
 		return identity{kind: ticketFile}
@@ -139,7 +139,8 @@ type pasted struct {
 	earlier int // how often the text has the same output before
 }
 
-// latest returns of the outputs of one command the last whole one, or the last if none is whole.
+// latest returns of the outputs of one command the last whole one, or the last if none is whole. Outputs of cluster/status stay
+// together.
 func latest(pieces []ticket.Piece) (list []pasted) {
 	type key struct {
 		host, argument string
@@ -154,11 +155,18 @@ func latest(pieces []ticket.Piece) (list []pasted) {
 		case !again:
 			at[k] = len(list)
 			list = append(list, pasted{Piece: p})
+		case isStatus(p): // of several servers, or of several moments
+			list[i].Text += p.Text
 		case len(p.Partial) == 0 || len(list[i].Partial) > 0:
 			list[i] = pasted{p, list[i].earlier + 1}
 		}
 	}
 	return list
+}
+
+// isStatus reports whether a piece is what cluster/status printed.
+func isStatus(p ticket.Piece) bool {
+	return p.Run.Command.Name == workdir.HostStatusNB || p.Run.Command.Name == workdir.HostStatusSB
 }
 
 func readTicket(file archive.File) (string, error) {

@@ -176,6 +176,9 @@ type Step struct {
 	Text    string `json:"text,omitempty"`  // what the step is for
 }
 
+// IsEmpty reports whether the files say nothing at all.
+func (r *Report) IsEmpty() bool { return len(r.Clusters)+len(r.Unjudged)+len(r.Standalone) == 0 }
+
 // Found reports whether a cluster has a problem that needs a repair.
 func (r *Report) Found() bool {
 	for _, c := range r.Clusters {

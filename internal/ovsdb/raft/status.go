@@ -30,10 +30,10 @@ type Status struct {
 	// Connections reports that the text has the list of connections.
 	Connections bool
 	// Up is how many of the connections are up.
-	Up int
-	Adding      []Peer // servers that the leader is adding
-	Removing    *Peer  // the server that the leader is removing, nil for none
-	Peers       []Peer
+	Up       int
+	Adding   []Peer // servers that the leader is adding
+	Removing *Peer  // the server that the leader is removing, nil for none
+	Peers    []Peer
 }
 
 // Peer is a server in the list that a server prints of its cluster.
@@ -85,9 +85,9 @@ func Split(text string) (found []Printed) {
 			continue
 		}
 		if strings.HasPrefix(line, "Cluster ID: ") && strings.HasPrefix(before[1], "Name: ") {
-			begin, first := before[1]+"\n", at[1]
-			if isNickname(before[0]) {
-				begin, first = before[0]+"\n"+begin, at[0]
+			begin, first := Beginning(before, ""), at[1]
+			if strings.Count(begin, "\n") > 1 {
+				first = at[0]
 			}
 			if open {
 				found[len(found)-1].Text = strings.TrimSuffix(kept.String(), begin)
@@ -105,6 +105,16 @@ func Split(text string) (found []Printed) {
 		found[len(found)-1].Text = kept.String()
 	}
 	return found
+}
+
+// Beginning returns the beginning of an output of cluster/status up to a line: the line with the name before it, and that with the
+// nickname if the line before can be that.
+func Beginning(before [2]string, line string) string {
+	begin := strings.TrimSpace(before[1]) + "\n" + line
+	if nickname := strings.TrimSpace(before[0]); isNickname(nickname) {
+		begin = nickname + "\n" + begin
+	}
+	return begin
 }
 
 // isNickname reports whether a line can be the first of cluster/status: the beginning of a UUID, or the name of a socket.
