@@ -19,9 +19,7 @@ func (g *group) examineStatuses(c *Cluster, groups []*group) {
 	if lister := g.lister(); lister != nil {
 		c.ElectionTimer = lister.ElectionTimer
 	}
-	if term := g.latestTerm(); term > 0 {
-		c.Terms = []Term{{First: term, Last: term, Leader: leader.server, Unknown: leader.server == ""}}
-	}
+	c.Terms = g.termsPrinted()
 	for _, problems := range [][]*Problem{
 		g.twoClusters(groups), g.noMajorityPrinted(), g.noLeaderPrinted(), g.joining(groups), g.joiningPrinted(), g.sameAddress(), g.dead(), g.unreachedPrinted(),
 		g.failed(), g.gonePrinted(), g.apartPrinted(), g.lagging(), g.changing(), g.backlog(), g.timersPrinted(),
@@ -39,6 +37,20 @@ func (g *group) latestTerm() (term int64) {
 		term = max(term, status.Term)
 	}
 	return term
+}
+
+// termsPrinted returns the term of the leader, and the later ones that servers are in which know none.
+func (g *group) termsPrinted() []Term {
+	terms, leader, latest := []Term{}, g.leader(), g.latestTerm()
+	first := latest
+	if leader.server != "" {
+		terms = append(terms, Term{First: leader.term, Last: leader.term, Leader: leader.server})
+		first = leader.term + 1
+	}
+	if latest > leader.term {
+		terms = append(terms, Term{First: first, Last: latest, Unknown: true})
+	}
+	return terms
 }
 
 // unknown says what outputs of cluster/status do not tell.
@@ -333,6 +345,9 @@ func (g *group) unreachedPrinted() (problems []*Problem) {
 		return nil
 	}
 	for _, server := range g.unreached() {
+		if g.sharesAddress(server) {
+			continue
+		}
 		p := &Problem{Kind: Dead, Severity: Warning, Servers: []string{server}, Evidence: g.spokenBy(g.speakers()),
 			What:    fmt.Sprintf("%s does not answer: no server whose status was given has a connection with it", g.name(server)),
 			Follows: fmt.Sprintf("if it does not run, %d of the other %d servers have to", g.majority(), len(g.config)-1)}
@@ -371,6 +386,11 @@ func (g *group) sameAddress() (problems []*Problem) {
 		}
 	}
 	return problems
+}
+
+// sharesAddress reports whether another server of a cluster without files has the address of a server: sameAddress tells.
+func (g *group) sharesAddress(server string) bool {
+	return g.newest == nil && len(g.atAddress(g.config[server], server)) > 0
 }
 
 // livesAt returns which of several servers with one address runs: the one that printed a status in the latest term, or else the only

@@ -189,7 +189,8 @@ func (g *group) dead() (problems []*Problem) {
 		reported[server] = true
 	}
 	for _, silent := range g.silent() {
-		if reported[silent.server] {
+		own := g.statuses[silent.server]
+		if reported[silent.server] || g.sharesAddress(silent.server) || g.newest == nil && own != nil && own.Apart() != "" { // it runs, and is apart
 			continue
 		}
 		reported[silent.server] = true
@@ -233,13 +234,17 @@ func (g *group) silent() (list []silentPeer) {
 		limit := status.limit()
 		for _, peer := range status.Peers {
 			server := g.byShort(peer.Short, peer.Address)
-			if server == "" || peer.Self || peer.Silent >= 0 && peer.Silent < limit || peer.Silent < 0 && peer.Connected {
+			lost := g.newest == nil && status.Connections && !peer.Connected // no file shows whether the server went on
+			if server == "" || peer.Self || peer.Silent >= 0 && peer.Silent < limit && !lost || peer.Silent < 0 && (peer.Connected || !status.Connections) {
 				continue
 			}
 			evidence := "it never heard of it"
 			switch {
 			case peer.Silent >= 0:
 				evidence = fmt.Sprintf("its last message was %v ago", time.Duration(peer.Silent)*time.Millisecond)
+				if lost {
+					evidence += ", and no connection is up"
+				}
 			case !status.hasTimes():
 				evidence = "no connection is up"
 			}

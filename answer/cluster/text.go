@@ -88,7 +88,7 @@ func (c *Cluster) isPrinted() bool { return len(c.Unknown) > 0 }
 // printSeen prints the servers and the leader as outputs of cluster/status have them.
 func (c *Cluster) printSeen(page *show.Page) {
 	t := page.Table("SERVER", "ADDRESS", "STATE", "ROLE", "TERM", "LOG", "CONNECTED WITH")
-	leader := "unknown"
+	leader := short(c.Leader)
 	for _, s := range c.Servers {
 		row := table.Row{short(s.ID), terminal.Escape(s.Address), string(s.State), terminal.Escape(s.Role), "", "", ""}
 		if s.Term > 0 {
@@ -107,9 +107,14 @@ func (c *Cluster) printSeen(page *show.Page) {
 	}
 	t.Render()
 	page.Printf("\n")
-	if len(c.Terms) > 0 {
-		page.Printf("Leader in term %d: %s\n\n", c.Terms[0].Last, terminal.Escape(leader))
+	for _, term := range c.Terms {
+		text := leader
+		if term.Leader == "" {
+			text = "unknown"
+		}
+		page.Printf("Leader in term %d: %s\n", term.Last, terminal.Escape(text))
 	}
+	page.Printf("\n")
 	c.printNames(page)
 }
 
