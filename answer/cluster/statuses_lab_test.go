@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -94,138 +95,110 @@ func addressesOf(members ...*ovs.Member) (list []string) {
 	return list
 }
 
-// TestStatusesOfFiveMembers compares what statuses show with what the files do, while first a minority and then a majority is killed.
-func TestStatusesOfFiveMembers(t *testing.T) {
-	l := start(t, 5)
-	l.Wait("all know the leader", func() bool { return l.allKnow(l.Members...) })
+// statusesOfSound compares what statuses of a sound cluster show, from each and from all, with what the files do.
+func (l *lab) statusesOfSound() {
+	l.t.Helper()
+	l.Wait("all know the leader", l.allKnow)
 	for _, m := range l.Members {
 		l.sameServers("from "+m.Name, l.seen(m))
-		expect.Equal(t, len(faults(l.seen(m))), 0, "problems from "+m.Name)
+		expect.Equal(l.t, len(faults(l.seen(m))), 0, "problems from "+m.Name)
 	}
 	l.sameServers("from all", l.seen(l.Members...))
-	expect.Equal(t, len(faults(l.seen(l.Members...))), 0, "problems from all")
-
-	leader := l.Leader()
-	gone := l.Other(leader)
-	follower := l.Other(leader, gone)
-	gone.Kill()
-	l.Wait("the leader misses it", func() bool { return len(faults(l.seen(leader))) > 0 })
-	for what, from := range map[string][]*ovs.Member{"from the leader": {leader}, "from a follower": {follower}, "from all that run": l.without(gone)} {
-		c := l.seen(from...)
-		p := l.only("one is killed, "+what, c, cluster.Dead, gone)
-		expect.Equal(t, addresses(c, p.Servers), addressesOf(gone), what)
-		l.sameServers(what, c)
-	}
-
-	lost := []*ovs.Member{gone, leader, follower}
-	leader.Kill()
-	follower.Kill()
-	rest := l.without(lost...)
-	l.tries(rest...)
-	for what, from := range map[string][]*ovs.Member{"from one": rest[:1], "from all that run": rest} {
-		c := l.seen(from...)
-		p := l.only("three are killed, "+what, c, cluster.NoQuorum, lost...)
-		expect.Equal(t, addresses(c, p.Servers), addressesOf(lost...), what)
-		expect.Equal(t, c.Leader, "", "leader, "+what)
-		l.says(p, "of its 5 servers", "reaches 2 with itself, and 3 are needed")
-	}
-	report, err := cluster.Examine(t.Context(), l.collect(rest, rest...))
-	if p := problem(report, cluster.NoQuorum); err != nil || p == nil {
-		t.Fatalf("from files: %v %s", err, printed(report))
-	}
-	expect.Equal(t, addresses(report.Clusters[0], problem(report, cluster.NoQuorum).Servers), addressesOf(lost...), "missing by the files")
-	l.repair(l.seen(rest...).Problems[0])
-	l.serves(l.Members...)
+	expect.Equal(l.t, len(faults(l.seen(l.Members...))), 0, "problems from all")
 }
 
-// allKnow reports whether members name one leader.
-func (l *lab) allKnow(members ...*ovs.Member) bool {
-	for _, m := range members {
-		if status := m.Status(); strings.Contains(status, "Leader: unknown\n") || !strings.Contains(status, "Status: cluster member\n") {
+// allKnow reports whether all members that run know a leader.
+func (l *lab) allKnow() bool {
+	for _, m := range l.Members {
+		if status := m.Status(); m.Running() && (strings.Contains(status, "Leader: unknown\n") || !strings.Contains(status, "Status: cluster member\n")) {
 			return false
 		}
 	}
 	return true
 }
 
-// TestStatusesOfThreeMembers cuts a member off, lets another one join in vain, and gives a third one a new id.
-func TestStatusesOfThreeMembers(t *testing.T) {
-	l := start(t, 3)
-	apart := l.Leader()
-	apart.CutOff()
-	leader := l.leaderWithout(apart)
-	l.tries(apart)
-	others := l.without(apart)
+// statusesOfCutOff compares what statuses show of a member that asks for votes in vain while the others go on: from itself, from
+// all, from the leader.
+func (l *lab) statusesOfCutOff(apart *ovs.Member) {
+	l.t.Helper()
+	others, leader := l.without(apart), l.leaderWithout(apart)
 	p := l.only("cut off, from itself", l.seen(apart), cluster.NoQuorum, others...)
-	l.says(p, "reaches 1 with itself, and 2 are needed", "Whether the others have a leader among themselves is not known here")
-	l.Wait("the others agree", func() bool { return l.allKnow(others...) })
+	l.says(p, "reaches 1 with itself, and", "Whether the others have a leader among themselves is not known here")
 	c := l.seen(l.Members...)
 	l.only("cut off, from all", c, cluster.Apart, apart)
 	l.sameServers("cut off", c)
-	l.Wait("the leader misses it", func() bool { return len(faults(l.seen(leader))) > 0 })
 	l.only("cut off, from the leader", l.seen(leader), cluster.Dead, apart)
-	l.repair(l.seen(l.Members...).Problems[0])
-	l.serves(l.Members...)
-
-	joining := l.Add()
-	joining.Join(joining.Address + ".other")
-	joining.Start()
-	l.says(l.only("join, from itself", l.seen(joining), cluster.StuckJoining, joining), "the reason is not known here")
-	p = l.only("join, from all", l.seen(l.Members...), cluster.StuckJoining, joining)
-	l.says(p, "none of its remote addresses is that of a server of the cluster")
-	l.repair(p)
-	l.serves(l.Members...)
-
-	leader = l.Leader()
-	again := l.Other(leader)
-	old := l.id(again)
-	l.lose(again)
-	again.Join(leader.Address)
-	again.Start()
-	again.WaitFor("Status: cluster member")
-	l.Wait("all know it", func() bool { return l.allKnow(l.Members...) && strings.Contains(leader.Status(), l.id(again)[:4]) })
-	files, err := cluster.Examine(t.Context(), l.collect(l.Members))
-	if err != nil || problem(files, cluster.SameAddress) == nil {
-		t.Fatalf("by the files: %v %s", err, printed(files))
-	}
-	for what, from := range map[string][]*ovs.Member{"from all": l.Members, "from itself": {again}} {
-		p = l.only("new id, "+what, l.seen(from...), cluster.SameAddress, again)
-		expect.Equal(t, p.Servers[0][:4], old[:4], "the old id, "+what)
-	}
-	l.Wait("the leader misses the old id", func() bool {
-		p := l.seen(leader).Problems
-		return len(p) > 0 && len(p[0].Servers) == 1
-	})
-	p = l.only("new id, from the leader", l.seen(leader), cluster.SameAddress, again)
-	expect.Equal(t, p.Servers[0][:4], old[:4], "the old id, from the leader")
-	l.repair(p)
-	l.Wait("it is removed", func() bool { return !strings.Contains(leader.Status(), "("+old[:4]+" at") })
-	l.serves(l.Members...)
 }
 
-// TestStatusesWithoutMajority kills two of three, keeps the third, and lets a fourth server ask it.
-func TestStatusesWithoutMajority(t *testing.T) {
-	l := start(t, 3)
-	l.Wait("all know the leader", func() bool { return l.allKnow(l.Members...) })
-	left := l.Other(l.Leader())
-	lost := l.without(left)
-	for _, m := range lost {
-		m.Kill()
-	}
-	l.tries(left)
-	p := l.only("two are killed", l.seen(left), cluster.NoQuorum, lost...)
-	expect.Equal(t, addresses(l.seen(left), p.Servers), addressesOf(lost...), "missing")
-	joining := l.Add()
-	joining.Join(left.Address)
-	joining.Start()
+// statusesOfJoining compares what statuses show of a server that joins in vain: from itself, and from all that run.
+func (l *lab) statusesOfJoining(joining *ovs.Member, why string, down ...*ovs.Member) {
+	l.t.Helper()
 	joining.WaitFor("Status: joining cluster")
-	c := l.seen(left, joining)
-	kinds := faults(c)
-	slices.Sort(kinds)
-	expect.Equal(t, kinds, []cluster.Kind{cluster.NoQuorum, cluster.StuckJoining}, "problems with a server that joins")
+	l.says(l.only("join, from itself", l.seen(joining), cluster.StuckJoining, joining), "the reason is not known here")
+	c := l.seen(l.without(down...)...)
 	for _, p := range c.Problems {
 		if p.Kind == cluster.StuckJoining {
-			l.says(p, joining.Address, "only a leader can let it join")
+			l.says(p, joining.Address, why)
+			return
 		}
 	}
+	l.t.Errorf("no join that is stuck in %s", printed(&cluster.Report{Clusters: []*cluster.Cluster{c}}))
+}
+
+// statusesOfNewID compares what statuses show of a member that joined again with a new file: from all, from itself, and from the leader once
+// that misses the old id.
+func (l *lab) statusesOfNewID(leader, again *ovs.Member, old string) {
+	l.t.Helper()
+	for what, from := range map[string][]*ovs.Member{"from all": l.Members, "from itself": {again}, "from the leader": {leader}} {
+		c := l.seen(from...)
+		p := l.only("new id, "+what, c, cluster.SameAddress, again)
+		if what != "from the leader" || len(p.Servers) == 1 {
+			expect.Equal(l.t, p.Servers[0][:4], old[:4], "the old id, "+what)
+		}
+	}
+}
+
+// statusesOfLostMajority compares what statuses of the members that are left show of those that were killed.
+func (l *lab) statusesOfLostMajority(left []*ovs.Member, lost ...*ovs.Member) *cluster.Problem {
+	l.t.Helper()
+	var p *cluster.Problem
+	for what, from := range map[string][]*ovs.Member{"from one": left[:1], "from all that run": left} {
+		c := l.seen(from...)
+		p = l.only("a majority is killed, "+what, c, cluster.NoQuorum, lost...)
+		expect.Equal(l.t, addresses(c, p.Servers), addressesOf(lost...), what)
+		expect.Equal(l.t, c.Leader, "", "leader, "+what)
+		l.says(p, fmt.Sprintf("of its %d servers", len(left)+len(lost)), fmt.Sprintf("reaches %d with itself, and %d are needed", len(left), (len(left)+len(lost))/2+1))
+	}
+	return p
+}
+
+// TestStatusesOfFiveMembers compares what statuses show with what the files do, while first a minority and then a majority is killed.
+func TestStatusesOfFiveMembers(t *testing.T) {
+	l := start(t, 5)
+	l.statusesOfSound()
+	leader := l.Leader()
+	gone := l.Other(leader)
+	follower := l.Other(leader, gone)
+	gone.Kill()
+	for what, from := range map[string][]*ovs.Member{"from the leader": {leader}, "from a follower": {follower}, "from all that run": l.without(gone)} {
+		l.Wait("it is missed, "+what, func() bool { return len(faults(l.seen(from...))) > 0 })
+		c := l.seen(from...)
+		p := l.only("one is killed, "+what, c, cluster.Dead, gone)
+		expect.Equal(t, addresses(c, p.Servers), addressesOf(gone), what)
+		l.sameServers(what, c)
+	}
+	lost := []*ovs.Member{gone, leader, follower}
+	leader.Kill()
+	follower.Kill()
+	rest := l.without(lost...)
+	l.tries(rest...)
+	p := l.statusesOfLostMajority(rest, lost...)
+	report, err := cluster.Examine(t.Context(), l.collect(rest, rest...))
+	byFiles := problem(report, cluster.NoQuorum)
+	if err != nil || byFiles == nil {
+		t.Fatalf("from files: %v %s", err, printed(report))
+	}
+	expect.Equal(t, addresses(report.Clusters[0], byFiles.Servers), addressesOf(lost...), "missing by the files")
+	l.repair(p)
+	l.serves(l.Members...)
 }
