@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ovs-offline/answer/cluster"
 	"ovs-offline/collect/ticket"
+	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
@@ -42,11 +44,11 @@ func newCluster(shared *options) *cobra.Command {
 			if len(o.nodes) > 0 {
 				return fault.Usagef("--node selects from the working directory, and files are given")
 			}
-			members, err := givenMembers(args)
+			members, logs, err := givenMembers(args)
 			if err != nil {
 				return err
 			}
-			return o.report(command.Context(), members)
+			return o.report(command.Context(), members, logs)
 		},
 	}
 	o.nodeFlag(command)
@@ -68,47 +70,68 @@ func (o *clusterOptions) ofNodes(ctx context.Context, selected *set.Set, _ []str
 	if err != nil {
 		return err
 	}
-	return o.report(ctx, members)
+	logs, err := cluster.Logs(dirs...)
+	if err != nil {
+		return err
+	}
+	return o.report(ctx, members, logs)
 }
 
-// givenMembers returns the members of files that a user names: databases, and texts with outputs of cluster/status.
-func givenMembers(paths []string) (all []cluster.Member, err error) {
+// givenMembers returns the members and the logs of files that a user names: databases, and texts of tickets.
+func givenMembers(paths []string) (all []cluster.Member, logs []cluster.Log, err error) {
 	for _, name := range paths {
-		found, err := pastedMembers(name)
-		if err == nil && len(found) == 0 {
+		text, err := pasted(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		found, lines := pastedMembers(name, text), text.Log
+		if lines != "" {
+			logs = append(logs, cluster.Log{Name: name, Server: name, Open: func(ctx context.Context) (*daemonlog.Reader, error) {
+				return daemonlog.NewReader(ctx, strings.NewReader(lines), "ovsdb-server", daemonlog.Options{})
+			}})
+		}
+		if len(found) == 0 && lines == "" {
 			found, err = cluster.Given([]string{name})
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all = append(all, found...)
 	}
-	return all, nil
+	return all, logs, nil
 }
 
-// pastedMembers returns a member for each output of cluster/status in a text, none for another file.
-func pastedMembers(name string) (all []cluster.Member, err error) {
+// pasted reads a file as the text of a ticket. It is empty for a database, and for a file that is too long.
+func pasted(name string) (text ticket.Text, err error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > ticket.MaxBytes {
-		return nil, err
+		return text, err
 	}
 	content, err := os.ReadFile(name)
 	if err != nil || bytes.HasPrefix(content, []byte("OVSDB ")) {
-		return nil, err
+		return text, err
 	}
-	for _, piece := range ticket.Read(string(content)).Pieces {
+	return ticket.Read(string(content)), nil
+}
+
+// pastedMembers returns a member for each output of cluster/status in a text.
+func pastedMembers(name string, text ticket.Text) (all []cluster.Member) {
+	for _, piece := range text.Pieces {
 		from := fmt.Sprintf("%s, line %d", name, piece.Line)
 		if piece.Host != "" {
 			from = piece.Host + ": " + from
 		}
 		all = append(all, cluster.StatusesIn(from, piece.Text)...)
 	}
-	return all, nil
+	return all
 }
 
-func (o *clusterOptions) report(ctx context.Context, members []cluster.Member) error {
+func (o *clusterOptions) report(ctx context.Context, members []cluster.Member, logs []cluster.Log) error {
 	report, err := cluster.Examine(ctx, members)
 	if err != nil {
+		return err
+	}
+	if err := report.AddLogs(ctx, logs); err != nil {
 		return err
 	}
 	errs := []error{o.emit(report, report.Print)}

@@ -65,8 +65,8 @@ func filesOf(wd *workdir.Dir, manifest *workdir.Manifest, kind workdir.Kind, see
 
 // nameOfText names an output in a workdir: one of the workdir's own server by the host.
 func nameOfText(wd *workdir.Dir, file, own string) string {
-	if file == wd.HostRecorded(own) {
-		return wd.Host() + ": cluster/status"
+	if host := wd.RecordedHost(); host != "" && file == wd.HostRecorded(own) {
+		return host + ": cluster/status"
 	}
 	return wd.Relative(file)
 }

@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"ovs-offline/answer/cluster"
+	"ovs-offline/internal/daemonlog"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 )
@@ -199,6 +201,42 @@ func TestStatusesOfFiveMembers(t *testing.T) {
 		t.Fatalf("from files: %v %s", err, printed(report))
 	}
 	expect.Equal(t, addresses(report.Clusters[0], byFiles.Servers), addressesOf(lost...), "missing by the files")
+	l.logOfLostMajority(rest[0], lost...)
 	l.repair(p)
 	l.serves(l.Members...)
+}
+
+// logOfLostMajority compares what the log of a member that is left says, where nothing else was given.
+func (l *lab) logOfLostMajority(left *ovs.Member, lost ...*ovs.Member) {
+	l.t.Helper()
+	c := inLog(l.t, left.Log())
+	var dead []string
+	for _, p := range c.Problems {
+		switch p.Kind {
+		case cluster.Dead:
+			dead = append(dead, p.Servers...)
+		case cluster.NoLeader:
+			l.says(p, l.id(left)[:4], "asked for votes")
+		default:
+			l.t.Errorf("unexpected: %+v", p)
+		}
+	}
+	slices.Sort(dead)
+	expect.Equal(l.t, dead, addressesOf(lost...), "the addresses that do not answer, by the log")
+	if got := faults(c); got[0] != cluster.NoLeader {
+		l.t.Errorf("%v instead of a missing leader by the log\n%s", got, left.Log())
+	}
+}
+
+// inLog returns what a log alone says.
+func inLog(t *testing.T, text string) *cluster.Cluster {
+	t.Helper()
+	report := &cluster.Report{}
+	err := report.AddLogs(t.Context(), []cluster.Log{{Name: "ovsdb-server.log", Open: func(ctx context.Context) (*daemonlog.Reader, error) {
+		return daemonlog.NewReader(ctx, strings.NewReader(text), "ovsdb-server", daemonlog.Options{})
+	}}})
+	if err != nil || len(report.Clusters) != 1 {
+		t.Fatalf("%v: %s", err, printed(report))
+	}
+	return report.Clusters[0]
 }
