@@ -163,8 +163,9 @@ var (
 const (
 	// mostKept bounds the addresses, servers, lines and elections that are kept of a log.
 	mostKept = 100
-	// vainElections, failedAttempts and vainJoins are how often something is tried in vain until it is a problem.
-	vainElections, failedAttempts, vainJoins = 2, 3, 3
+	// vainElections, failedAttempts and vainJoins are how often something is tried in vain until it is a problem. After a few
+	// attempts lib/reconnect.c logs no further ones.
+	vainElections, failedAttempts, vainJoins = 2, 2, 3
 )
 
 // read reads a log, up to its end.
@@ -262,7 +263,7 @@ func keep(lines []string, line string) []string {
 
 // cluster returns what the log of a server says of its cluster.
 func (l *logged) cluster() *Cluster {
-	c := &Cluster{Database: l.database, Servers: []*Server{{ID: l.server, Name: l.name, State: Unseen}}, Terms: []Term{}, Leader: l.leader,
+	c := &Cluster{Database: l.database, Problems: []*Problem{}, Servers: []*Server{{ID: l.server, Name: l.name, State: Unseen}}, Terms: []Term{}, Leader: l.leader,
 		Unknown: []string{"what is so now: the log ends at " + cmp.Or(l.time(l.last), "a line without a time") + ". What `ovs-appctl cluster/status` prints on each server tells"}}
 	if l.leader != "" {
 		c.Terms = append(c.Terms, Term{First: l.term, Last: l.term, Leader: l.leader, Begin: l.ledAt})
@@ -271,14 +272,14 @@ func (l *logged) cluster() *Cluster {
 		c.Terms = append(c.Terms, Term{First: l.term + 1, Last: l.lastTerm, Unknown: true, Begin: l.firstVain})
 	}
 	if l.dropped > 0 {
-		c.Unknown = append(c.Unknown, fmt.Sprintf("what %s said: vlog dropped them", phrase.Count(l.dropped, "line of the raft module")))
+		c.Unknown = append(c.Unknown, fmt.Sprintf("what %s of the raft module said: vlog dropped them", phrase.Count(l.dropped, "line")))
 	}
 	for _, p := range []*Problem{l.vain(), l.often(), l.contradicted(), l.failed()} {
 		if p != nil {
 			c.Problems = append(c.Problems, p)
 		}
 	}
-	c.Problems = slices.Concat([]*Problem{}, c.Problems, l.unreached(), l.joining())
+	c.Problems = append(append(c.Problems, l.unreached()...), l.joining()...)
 	slices.SortStableFunc(c.Problems, func(a, b *Problem) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
 	return c
 }

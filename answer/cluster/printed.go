@@ -221,17 +221,20 @@ func (g *group) noMajorityPrinted() []*Problem {
 	p := &Problem{Kind: NoQuorum, Severity: Error, Servers: missing, Evidence: g.spokenBy(speakers),
 		What:    fmt.Sprintf("%s has no majority: of its %d servers, %s reaches %d with itself, and %d are needed", g.database, len(g.config), g.name(most), len(g.reached(most))+1, need),
 		Follows: "no change is possible, no leader is elected, and no server can be removed or join with ovs-appctl"}
-	if leader != "" {
+	switch {
+	case leader != "":
 		p.Follows = "its leader commits nothing, and gives up within an election timer; no server can be removed or join with ovs-appctl"
-	}
-	if len(missing) > 0 {
-		p.What += "; it does not reach " + g.names(missing)
-		if len(speakers) > 1 {
-			p.What = strings.Replace(p.What, "; it does not reach ", "; none reaches ", 1)
-		}
+	case g.canElect():
+		p.Follows = fmt.Sprintf("no change is possible through %s", g.names(speakers))
 	}
 	if g.canElect() {
-		p.Follows = fmt.Sprintf("no change is possible through %s. Whether the others have a leader among themselves is not known here: the cluster/status of one of them tells", g.names(speakers))
+		p.Follows += ". Whether the others have a leader among themselves is not known here: the cluster/status of one of them tells"
+	}
+	switch {
+	case len(missing) > 0 && len(speakers) > 1:
+		p.What += "; none reaches " + g.names(missing)
+	case len(missing) > 0:
+		p.What += "; it does not reach " + g.names(missing)
 	}
 	p.Repair = g.bringBack(missing)
 	return []*Problem{p}

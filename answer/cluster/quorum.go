@@ -188,6 +188,9 @@ func (g *group) dead() (problems []*Problem) {
 	for _, server := range g.cannotWrite() {
 		reported[server] = true
 	}
+	if g.newest == nil && len(g.noMajorityPrinted()) > 0 {
+		return problems // which names them, and no server can be removed
+	}
 	for _, silent := range g.silent() {
 		own := g.statuses[silent.server]
 		if reported[silent.server] || g.sharesAddress(silent.server) || g.newest == nil && own != nil && own.Apart() != "" { // it runs, and is apart
@@ -235,7 +238,7 @@ func (g *group) silent() (list []silentPeer) {
 		for _, peer := range status.Peers {
 			server := g.byShort(peer.Short, peer.Address)
 			lost := g.newest == nil && status.Connections && !peer.Connected // no file shows whether the server went on
-			if server == "" || peer.Self || peer.Silent >= 0 && peer.Silent < limit && !lost || peer.Silent < 0 && (peer.Connected || !status.Connections) {
+			if server == "" || server == id || peer.Self || peer.Silent >= 0 && peer.Silent < limit && !lost || peer.Silent < 0 && (peer.Connected || !status.Connections) {
 				continue
 			}
 			evidence := "it never heard of it"

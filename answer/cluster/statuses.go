@@ -234,7 +234,7 @@ func (g *group) leaderIn(status *printed) string {
 // connected reports whether a server has a connection with another one, as its status says; known reports whether it tells.
 func (g *group) connected(server, other string) (yes, known bool) {
 	status := g.statuses[server]
-	if status == nil || !status.Connections {
+	if status == nil || !status.Connections || server == other {
 		return false, false
 	}
 	for _, peer := range status.Peers {
