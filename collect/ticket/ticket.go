@@ -126,6 +126,9 @@ func (s *splitter) add(line string, width int) {
 		s.next = nil
 	case s.open.dump != nil:
 		s.addToDump(line, width)
+	case s.open.isStatus() && (nodeOfHeading(line) != "" || recording.IsLogLine(line)):
+		s.end()
+		s.addLoose(line, width)
 	case isFence(line) && s.open.output.Len() > 0, line == "" && s.open.output.Len() > 0 && isDense(s.open.Run.Command):
 		s.end()
 	case isFence(line), line == "" && s.open.output.Len() == 0:
@@ -288,6 +291,11 @@ func (s *splitter) addLoose(line string, width int) {
 	if d := dumpOf(last.Run.Command.Name); d != nil && d.belongs(line) && len(last.Partial) < 5 {
 		last.Partial = append(last.Partial, fmt.Sprintf("an entry stands behind other text, in line %d", s.line))
 	}
+}
+
+// isStatus reports whether the command is cluster/status, in whose output no line of a log and no heading stands.
+func (r *running) isStatus() bool {
+	return strings.HasPrefix(string(r.Run.Command.Name), "cluster.status")
 }
 
 // remember keeps a line for the ones after it.
