@@ -325,8 +325,12 @@ func (g *group) apartPrinted() (problems []*Problem) {
 		if leader.server == "" || status.Apart() == "" || status.state() == isLeaving || g.wasRemoved(status) || len(g.noMajorityPrinted()) > 0 {
 			continue
 		}
+		leads := fmt.Sprintf("%s leads in term %d", g.name(leader.server), leader.term)
+		if leader.by.Server != leader.server {
+			leads += fmt.Sprintf(", as %s says", g.name(leader.by.Server))
+		}
 		p := &Problem{Kind: Apart, Severity: Error, Servers: []string{server},
-			What:     fmt.Sprintf("%s is apart from the cluster: it knows no leader, while %s says that %s leads in term %d", g.name(server), g.name(leader.by.Server), g.name(leader.server), leader.term),
+			What:     fmt.Sprintf("%s is apart from the cluster: it knows no leader, while %s", g.name(server), leads),
 			Evidence: []string{g.spoken(server), g.spoken(leader.by.Server)},
 			Follows:  "its clients see old data and can change nothing"}
 		if status.Term > leader.term {

@@ -67,7 +67,7 @@ type Server struct {
 	Status    string    `json:"status,omitempty"` // as its server printed it
 	Role      string    `json:"role,omitempty"`   // the same
 	// Connected has the servers with which it printed a connection, nil if it printed no list.
-	Connected []string `json:"connected,omitempty"`
+	Connected []string `json:"connected,omitzero"`
 }
 
 // State is the state of a server in its cluster.
@@ -176,8 +176,8 @@ type Step struct {
 	Text    string `json:"text,omitempty"`  // what the step is for
 }
 
-// IsEmpty reports whether the files say nothing at all.
-func (r *Report) IsEmpty() bool { return len(r.Clusters)+len(r.Unjudged)+len(r.Standalone) == 0 }
+// IsEmpty reports whether no file could be read as one of a database, and no text tells about a cluster.
+func (r *Report) IsEmpty() bool { return len(r.Clusters)+len(r.Standalone) == 0 }
 
 // Found reports whether a cluster has a problem that needs a repair.
 func (r *Report) Found() bool {
