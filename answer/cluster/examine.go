@@ -18,7 +18,9 @@ func Examine(ctx context.Context, files []Member) (*Report, error) {
 	var members []*member
 	statuses := map[string]*printed{} // by the UUID of the server
 	for _, given := range files {
-		addStatus(statuses, given)
+		if !addStatus(statuses, given) {
+			report.leaveOut(given.Name)
+		}
 		if given.Path == "" {
 			continue
 		}
@@ -51,6 +53,14 @@ func Examine(ctx context.Context, files []Member) (*Report, error) {
 	}
 	report.Clusters = append(report.Clusters, all...)
 	return report, nil
+}
+
+// leaveOut says once that there are more servers than are examined.
+func (r *Report) leaveOut(name string) {
+	const reason = "there are statuses of too many servers: this one and later ones are left out"
+	if !slices.ContainsFunc(r.Unjudged, func(one Unjudged) bool { return one.Reason == reason }) {
+		r.Unjudged = append(r.Unjudged, Unjudged{name, reason})
+	}
 }
 
 // member is a file that was read, and what its server printed.

@@ -40,22 +40,28 @@ func (p *printed) hasTimes() bool {
 // limit is the time after which a server is silent, in milliseconds: two election timers.
 func (p *printed) limit() int64 { return 2 * max(p.ElectionTimer, raft.UsualElectionTimer) }
 
-// addStatus adds what a server printed. Of several outputs of one server that of the latest term counts, and in one term the last.
-func addStatus(all map[string]*printed, given Member) {
-	status, ok := raft.ParseStatus(given.Status)
-	if !ok {
-		return
+// maxServers bounds the servers whose statuses are examined together.
+const maxServers = 100
+
+// addStatus adds what a server printed; ok is false if there are too many servers. Of several outputs of one server that of the latest term counts, and in one term the last.
+func addStatus(all map[string]*printed, given Member) (ok bool) {
+	status, isStatus := raft.ParseStatus(given.Status)
+	if !isStatus {
+		return true
 	}
 	added, before := &printed{Status: status, name: given.Name}, all[status.Server]
 	switch {
+	case before == nil && len(all) >= maxServers:
+		return false
 	case before == nil:
 	case before.Term > added.Term:
 		before.earlier = append(before.earlier, added)
-		return
+		return true
 	default:
 		added.earlier, before.earlier = append(before.earlier, before), nil
 	}
 	all[status.Server] = added
+	return true
 }
 
 // withStatuses adds the clusters of which only outputs of cluster/status are known. A server that has not joined goes to

@@ -99,6 +99,24 @@ func TestTwoClustersByStatuses(t *testing.T) {
 	}
 }
 
+// TestTooManyServers has the statuses of more servers than a cluster can have, and of one server at many moments.
+func TestTooManyServers(t *testing.T) {
+	var many, moments []cluster.Member
+	for i := range 3000 {
+		text := status("0002", memberState, follows+"Connections: ->0001 ->0003\n"+listed)
+		many = append(many, cluster.Member{Status: strings.Replace(text, "(0002a898-", fmt.Sprintf("(%08x-", i), 1)})
+		moments = append(moments, cluster.Member{Status: strings.Replace(text, "Term: 7", fmt.Sprintf("Term: %d", i), 1)})
+	}
+	report, err := cluster.Examine(t.Context(), many)
+	if err != nil || len(report.Unjudged) != 1 || !strings.Contains(report.Unjudged[0].Reason, "too many servers") {
+		t.Errorf("%v %+v", err, report.Unjudged)
+	}
+	report, err = cluster.Examine(t.Context(), moments)
+	if err != nil || len(report.Unjudged) > 0 || report.Clusters[0].Terms[0].Last != 2999 {
+		t.Errorf("%v %s", err, printed(report))
+	}
+}
+
 // TestLogAlone has logs that plainly show what is wrong.
 func TestLogAlone(t *testing.T) {
 	at := func(second int, module, text string) string {
