@@ -274,6 +274,9 @@ func (l *logged) cluster() *Cluster {
 	if l.dropped > 0 {
 		c.Unknown = append(c.Unknown, fmt.Sprintf("what %s of the raft module said: vlog dropped them", phrase.Count(l.dropped, "line")))
 	}
+	if l.elections > 0 && l.isExcerpt() {
+		c.Unknown = append(c.Unknown, fmt.Sprintf("whether a leader was elected: the log has %s, and no line about a leader", phrase.Count(l.elections, "election")))
+	}
 	for _, p := range []*Problem{l.vain(), l.often(), l.contradicted(), l.failed()} {
 		if p != nil {
 			c.Problems = append(c.Problems, p)
@@ -304,9 +307,12 @@ func (l *logged) evidence(text string, at time.Time) string {
 	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", l.name, l.time(at), text))
 }
 
+// isExcerpt reports whether the log names neither its server nor a leader: lines that name a leader may have been left out.
+func (l *logged) isExcerpt() bool { return l.server == "" && l.leader == "" }
+
 // vain finds elections without a leader at the end of the log.
 func (l *logged) vain() *Problem {
-	if l.elections < vainElections {
+	if l.elections < vainElections || l.isExcerpt() {
 		return nil
 	}
 	p := &Problem{Kind: NoLeader, Severity: Error, At: l.firstVain, Follows: "no change is possible until a leader is elected",

@@ -127,6 +127,7 @@ func TestLogAlone(t *testing.T) {
 		"a leader":                      {begin, "", ""},
 		"an election that was won":      {begin + at(2, "raft", "term 5: 1649 ms timeout expired, starting election") + at(3, "raft", "term 6: 1649 ms timeout expired, starting election") + at(4, "raft", "term 6: elected leader by 2+ of 3 servers"), "", `"leader": "bc77"`},
 		"elections in vain":             {begin + at(2, "raft", "term 5: 1649 ms timeout expired, starting election") + at(3, "raft", "term 6: starting election (pre-vote)"), "no-leader", "up to term 6"},
+		"lines about elections alone":   {at(2, "raft", "term 5: 1649 ms timeout expired, starting election") + at(3, "raft", "term 6: 1649 ms timeout expired, starting election"), "", "whether a leader was elected: the log has 2 elections"},
 		"a server that refuses":         {begin + at(2, "reconnect", "ssl:10.0.0.86:6644: connection attempt failed (Connection refused)") + at(4, "reconnect", "ssl:10.0.0.86:6644: connection attempt timed out"), "dead-server", "ssl:10.0.0.86:6644 does not answer bc77"},
 		"a server that came back":       {begin + at(2, "reconnect", "ssl:10.0.0.86:6644: connection attempt failed (Connection refused)") + at(4, "reconnect", "ssl:10.0.0.86:6644: connection attempt timed out") + at(5, "reconnect", "ssl:10.0.0.86:6644: connected"), "", ""},
 		"another id":                    {begin + at(2, "raft", "ssl:10.0.0.86:6644: ignoring message with unexpected server ID 1234 (expected 7e27)"), "same-address", "expected 7e27"},
