@@ -56,7 +56,7 @@ func Logs(dirs ...*workdir.Dir) (all []Log, err error) {
 	return all, nil
 }
 
-// AddLogs adds what logs say of clusters of which nothing else is known.
+// AddLogs adds what logs say of clusters whose files and statuses are not known.
 func (r *Report) AddLogs(ctx context.Context, logs []Log) error {
 	logs = slices.DeleteFunc(slices.Clone(logs), func(log Log) bool {
 		return slices.ContainsFunc(r.Clusters, func(c *Cluster) bool { return log.Database == "" || c.Database == log.Database })

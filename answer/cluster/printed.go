@@ -166,7 +166,7 @@ func (g *group) votes(status *printed) string {
 	return "; the vote of " + phrase.FirstNames(list)
 }
 
-// hushed names the servers of which a candidate heard nothing, though it is connected with them.
+// hushed names the servers that are connected with a candidate and sent it nothing lately.
 func (g *group) hushed(status *printed) string {
 	var list []string
 	for _, peer := range status.Peers {

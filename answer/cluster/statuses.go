@@ -43,7 +43,8 @@ func (p *printed) limit() int64 { return 2 * max(p.ElectionTimer, raft.UsualElec
 // maxServers bounds the servers whose statuses are examined together.
 const maxServers = 100
 
-// addStatus adds what a server printed; ok is false if there are too many servers. Of several outputs of one server that of the latest term counts, and in one term the last.
+// addStatus adds what a server printed; ok is false if there are too many servers. A later output of
+// a server replaces an earlier one: one of a later term, or the last in a term.
 func addStatus(all map[string]*printed, given Member) (ok bool) {
 	status, isStatus := raft.ParseStatus(given.Status)
 	if !isStatus {
@@ -64,7 +65,7 @@ func addStatus(all map[string]*printed, given Member) (ok bool) {
 	return true
 }
 
-// withStatuses adds the clusters of which only outputs of cluster/status are known. A server that has not joined goes to
+// withStatuses adds the clusters that only outputs of cluster/status tell of. A server that has not joined goes to
 // the cluster that it wants to join.
 func withStatuses(groups []*group, all map[string]*printed) []*group {
 	var joining []*printed
