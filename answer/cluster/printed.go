@@ -386,9 +386,13 @@ func (g *group) sameAddress() (problems []*Problem) {
 			continue
 		}
 		for _, server := range servers {
-			if server != fresh {
-				problems = append(problems, g.deadServer(server, SameAddress, Error, fmt.Sprintf("%s is still counted, and its address is that of %s now", g.name(server), g.name(fresh)),
-					fmt.Sprintf("%s runs at %s, and both ids are in the configuration", short(fresh), address)))
+			if server == fresh {
+				continue
+			}
+			problems = append(problems, g.deadServer(server, SameAddress, Error, fmt.Sprintf("%s is still counted, and its address is that of %s now", g.name(server), g.name(fresh)),
+				fmt.Sprintf("%s runs at %s, and both ids are in the configuration", short(fresh), address)))
+			if len(g.stops()) > 0 {
+				problems[len(problems)-1].Repair = g.plan().look("once the cluster has a leader, remove the old id with cluster/kick").steps
 			}
 		}
 	}
