@@ -304,3 +304,25 @@ func TestAnyDamageIsRead(t *testing.T) {
 		}
 	}
 }
+
+// FuzzSplit checks that outputs are found in their order, and that no more text is in them than was given.
+func FuzzSplit(f *testing.F) {
+	f.Add("4e01\nName: A\nCluster ID: x\nServer ID: 4e01 (4e013555-051b-4602-b368-81fb3deb479a)\nConnections: (->1) <-2\nServers:\n 2 (2222 at tcp:1) (voted for 2) last msg 3 ms ago\n")
+	f.Add("Name: A\r\n\r\nCluster ID: x\r\nAdding server 2 (2222 at tcp:1) (adding: catchup)\nName: B\nCluster ID: y\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		total, line := 0, 0
+		for _, printed := range Split(text) {
+			if printed.Line <= line {
+				t.Errorf("line %d follows line %d", printed.Line, line)
+			}
+			line = printed.Line
+			total += len(printed.Text)
+			if status, ok := ParseStatus(printed.Text); ok && len(status.Peers) > maxPeers {
+				t.Errorf("%d servers", len(status.Peers))
+			}
+		}
+		if total > len(text)+len("\n") {
+			t.Errorf("%d bytes in outputs of a text of %d", total, len(text))
+		}
+	})
+}
