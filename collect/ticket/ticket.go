@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/tracetext"
 	"ovs-offline/internal/workdir"
 )
 
@@ -27,6 +28,8 @@ type Piece struct {
 	// Partial is why Text is not all of the output, nil if it is.
 	Partial []string
 	Loose   bool // the command line is not in the text
+	// Trace is what was asked about a packet and what was printed, nil for another output.
+	Trace *tracetext.Trace
 }
 
 // Text is what was found in a text.
@@ -82,6 +85,8 @@ type splitter struct {
 	pieces []Piece
 	log    strings.Builder
 	unread []string
+	finder tracetext.Finder
+	begun  string // a command line that goes on in the next line
 }
 
 // running is a command whose output is read.
@@ -90,15 +95,20 @@ type running struct {
 	known  bool
 	prose  bool // a sentence named the command
 	output strings.Builder
-	dump   *dump // nil for an output that is no dump of entries
-	others int   // lines behind the entries of the dump that are not of it, unless an entry follows
-	more   bool  // the header said that another reply follows
+	dump   *dump             // nil for an output that is no dump of entries
+	trace  *tracetext.Reader // nil for an output that is no trace
+	words  []string          // of the command line
+	others int               // lines behind the entries of the dump that are not of it, unless an entry follows
+	more   bool              // the header said that another reply follows
 }
 
 // maxOthers is how many lines of other text may stand between the entries of a dump.
 const maxOthers = 3
 
 func (s *splitter) add(line string, width int) {
+	if line, width = s.whole(line, width); s.begun != "" {
+		return
+	}
 	if commands := readCommands(line); commands != nil {
 		s.end()
 		s.next = nil
@@ -106,7 +116,7 @@ func (s *splitter) add(line string, width int) {
 			if !c.known && c.unread != "" && len(s.unread) < maxUnread && !slices.Contains(s.unread, c.unread) {
 				s.unread = append(s.unread, c.unread)
 			}
-			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name)})
+			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name), trace: traceOf(c.run.Command), words: c.words})
 		}
 		s.advance()
 		return
@@ -114,6 +124,9 @@ func (s *splitter) add(line string, width int) {
 	if len(s.next) > 0 && s.next[0].begins(line) && (s.open.output.Len() > 0 || s.open.hasEntries() || !s.open.begins(line)) {
 		s.end()
 		s.advance()
+	}
+	if s.beginTrace(line) {
+		return
 	}
 	switch {
 	case s.open == nil:
@@ -123,6 +136,8 @@ func (s *splitter) add(line string, width int) {
 		s.next = nil
 	case s.open.dump != nil:
 		s.addToDump(line, width)
+	case s.open.trace != nil:
+		s.addToTrace(line, width)
 	case isFence(line) && s.open.output.Len() > 0, line == "" && s.open.output.Len() > 0 && isDense(s.open.Run.Command):
 		s.end()
 	case isFence(line), line == "" && s.open.output.Len() == 0:
@@ -289,6 +304,10 @@ func (s *splitter) end() {
 		r.Text = r.output.String()
 		if r.dump != nil {
 			r.Text, r.Partial = r.dump.result()
+		}
+		if r.trace != nil {
+			s.endTrace()
+			return
 		}
 		if r.Run.Filter != "" {
 			r.Partial = append(r.Partial, "it is limited to: "+r.Run.Filter)
