@@ -37,6 +37,9 @@ func (f *Finder) Next(line string) *Reader {
 // New returns a reader of the output of a command line. Text before its first line is passed over.
 func New(tool Tool) *Reader { return &Reader{tool: tool, waits: true} }
 
+// separator stands above and below the heading of a further pass.
+var separator = strings.Repeat("=", 79)
+
 const (
 	maxLine   = 64 << 10 // bytes: a flow with the bytes of its packet is longer than most lines
 	maxPrefix = 200
@@ -289,12 +292,20 @@ func (r *Reader) Trace() Trace {
 		r.lines = r.lines[:len(r.lines)-1]
 	}
 	t.Flat = r.tool == Switch && r.staged && !r.indents && !r.old && r.hasActions()
+	var text strings.Builder
 	for _, line := range r.lines {
 		if t.Flat {
 			line = indent(line)
 		}
-		t.Text += line + "\n"
+		switch {
+		case strings.HasPrefix(line, "=="): // Markdown and Jira take it for the line below a heading
+		case strings.HasPrefix(line, "recirc("), strings.HasPrefix(line, "Trace reached the recirculation limit"):
+			fmt.Fprintf(&text, "%s\n%s\n%s\n", separator, line, separator)
+		default:
+			text.WriteString(line + "\n")
+		}
 	}
+	t.Text = text.String()
 	if r.gaps > 0 {
 		t.Lacks = append(t.Lacks, fmt.Sprintf("lines were left out in %d places", r.gaps))
 	}
