@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/answer/trace"
@@ -22,6 +23,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/set"
 )
 
 // again asks the replica what was asked in a trace.
@@ -32,6 +34,9 @@ func (r *reader) again(ctx context.Context, t *Traced) (Again, error) {
 	argv, why := switchArguments(t)
 	if why != "" {
 		return Again{NotAsked: why}, nil
+	}
+	if len(set.WithSwitch([]*set.Node{r.Node})) == 0 {
+		return Again{NotAsked: "nothing of Open vSwitch was collected of which a replica can be made"}, nil
 	}
 	if r.replica == nil && r.down == nil {
 		r.replica, r.down = host.Open(ctx, r.Name, r.dir)
@@ -89,10 +94,20 @@ func switchArguments(t *Traced) (argv []string, why string) {
 	for _, state := range question.States {
 		argv = append(argv, "--ct-next", state)
 	}
-	if question.Names {
+	if t.hasNames() {
 		argv = append(argv, "--names")
 	}
 	return argv, ""
+}
+
+// hasNames reports whether a trace has the names of ports in place of their numbers (--names).
+func (t *Traced) hasNames() bool {
+	if t.trace.Question().Names || len(t.result.passes) == 0 {
+		return t.trace.Question().Names
+	}
+	port := t.result.passes[0].Flow.Get("in_port")
+	_, err := strconv.ParseUint(port, 0, 32)
+	return err != nil && port != "" && port != strings.ToUpper(port) // LOCAL, ANY
 }
 
 // compare compares a trace with the answer of the replica, whose ports dpif/show has shown.
@@ -164,7 +179,7 @@ func priorityOf(flow string) string {
 // sameActions reports whether two traces have the same datapath actions, where the numbers of ports on the node are known by
 // their names.
 func (r *reader) sameActions(found *Again, t, other *Traced, names map[string]string) bool {
-	if len(r.numbers) == 0 && !t.trace.Question().Names {
+	if len(r.numbers) == 0 && !t.hasNames() {
 		found.Uncompared = append(found.Uncompared, "ports of the datapath, whose names were not recorded (dpif/show)")
 		return true
 	}
@@ -195,6 +210,9 @@ func (r *reader) againLogical(ctx context.Context, t *Traced) (Again, error) {
 	argv, why := logicalArguments(t)
 	if why != "" {
 		return Again{NotAsked: why}, nil
+	}
+	if r.sb == nil {
+		return Again{NotAsked: "no OVN SB database was collected"}, nil
 	}
 	state, err := r.Running(ctx, r.dir)
 	switch {

@@ -108,7 +108,7 @@ func (f *result) execute(p *pass.Pass, actions []odp.Action, depth int) {
 		f.miss("the datapath actions are nested too deeply")
 		return
 	}
-	tunnel := ""
+	tunnel, hashed := "", false
 	for _, action := range actions {
 		switch a := action.(type) {
 		case odp.Output:
@@ -119,8 +119,10 @@ func (f *result) execute(p *pass.Pass, actions []odp.Action, depth int) {
 			f.output(a.Out, describeTunnel(a.Tunnel))
 		case odp.PopTunnel:
 			f.miss("the packet goes on at the tunnel port %s, which was not pasted", a.Port)
+		case odp.Hash:
+			hashed = true
 		case odp.Recirculate:
-			f.resume(p, a.ID)
+			f.resume(p, a.ID, hashed)
 		case odp.Userspace:
 			f.toOVS = f.toOVS || a.Controller
 			if a.SlowPath {
@@ -146,7 +148,7 @@ func (f *result) note(format string, args ...any) {
 }
 
 // resume follows the pass after a recirculation.
-func (f *result) resume(after *pass.Pass, id uint32) {
+func (f *result) resume(after *pass.Pass, id uint32, hashed bool) {
 	for _, next := range f.passes {
 		if next.ID == id && !slices.Contains(f.way, next) {
 			next.Resume(after)
@@ -158,6 +160,10 @@ func (f *result) resume(after *pass.Pass, id uint32) {
 		if next.ID == id && id != 0 {
 			return // another copy of the packet, which goes the same way
 		}
+	}
+	if hashed {
+		f.miss("a hash of the packet decides how it goes on after recirc(%#x), which ofproto/trace does not follow", id)
+		return
 	}
 	f.miss("the packet goes on after recirc(%#x), and that pass was not pasted", id)
 }
@@ -267,7 +273,7 @@ func (r *reader) readSwitch(ctx context.Context, t *Traced) error {
 // is added.
 func (r *reader) namedEnds(f *result) []string {
 	ends := f.ends()
-	if len(f.outputs) != 1 || len(f.way) == 0 || strings.Contains(f.outputs[0], "(") {
+	if len(f.outputs) != 1 || len(f.way) == 0 || !strings.HasSuffix(f.outputs[0], "of the datapath") {
 		return ends
 	}
 	if sent := outputsOf(f.way[len(f.way)-1]); len(sent) == 1 && sent[0].Bridge != "" {

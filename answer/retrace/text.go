@@ -54,7 +54,7 @@ func (t *Traced) print(page *show.Page, options Options) {
 			line("", place.Rule)
 		}
 	}
-	for _, text := range t.Again.sentences(options.Start) {
+	for _, text := range t.Again.sentences(t, options.Start) {
 		line("replica", text)
 	}
 	if options.Raw {
@@ -117,8 +117,8 @@ func (p *Place) String() string {
 	return text
 }
 
-// sentences says what the replica says.
-func (a *Again) sentences(start string) []string {
+// sentences says what the replica says about a packet.
+func (a *Again) sentences(t *Traced, start string) []string {
 	var list []string
 	switch {
 	case a.NotAsked != "" && a.Start:
@@ -128,8 +128,12 @@ func (a *Again) sentences(start string) []string {
 	case a.Result == Same:
 		list = append(list, fmt.Sprintf("same: %s", a.Verdict))
 	default:
-		list = append(list, fmt.Sprintf("DIFFERS in its %s: %s  %s", a.What, a.Verdict, strings.Join(a.Ends, "; ")),
-			"pasted:  "+a.describe(a.Recorded), "replica: "+a.describe(a.Replica))
+		list = append(list, strings.TrimRight(fmt.Sprintf("DIFFERS: %s  %s", a.Verdict, strings.Join(a.Ends, "; ")), " "))
+		if a.What == "end" {
+			list = append(list, "the flows that match are the same: what differs is where the packet leaves")
+			break
+		}
+		list = append(list, "first difference: pasted  "+a.describe(a.Recorded), "                  replica "+a.describe(a.Replica))
 	}
 	for _, text := range a.Uncompared {
 		list = append(list, "not compared: "+text)
