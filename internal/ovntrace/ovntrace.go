@@ -88,7 +88,7 @@ func Parse(text string) (*Trace, error) {
 			continue
 		}
 		if microflow, ok := strings.CutPrefix(plain, "# "); ok {
-			if packet, err := flow.Parse(microflow); err == nil && !found {
+			if packet, err := flow.Parse(microflow); err == nil && packet.Has("reg14") && !found {
 				r.Packet, found = packet, true
 			}
 			continue

@@ -86,6 +86,8 @@ type Reader struct {
 	indents bool // a line has the indentation of an action
 	bare    bool // the lines after the first have no prefix
 	old     bool
+	taken   int // lines that are not empty
+	limit   int // the width at which lines are wrapped, 0 if none is
 }
 
 var (
@@ -111,7 +113,7 @@ func (r *Reader) Take(line string) bool {
 	}
 	plain, ok := r.withoutPrefix(line)
 	if !ok {
-		if len(r.lines) > 1 || !switchLine.MatchString(line) && !beginsLogical(line) {
+		if r.taken > 1 || !switchLine.MatchString(line) && !beginsLogical(line) {
 			return false
 		}
 		r.bare, plain = true, line // only the first line of a message has it
@@ -185,6 +187,7 @@ func (r *Reader) add(line string, width int) {
 	r.lines = append(r.lines, line)
 	r.widths = append(r.widths, width)
 	r.blank = false
+	r.taken++
 }
 
 func (r *Reader) addBlank() {
@@ -202,12 +205,21 @@ func (r *Reader) addBlank() {
 func (r *Reader) join(line string) bool {
 	n := len(r.lines) - 1
 	const least = 60 // bytes of the shortest line that a program wraps
-	if n < 0 || r.widths[n] < least || strings.ContainsAny(line, " \t") && !strings.ContainsAny(line, "=0") {
+	if n < 0 || r.widths[n] < least || !r.isWrapped() && strings.ContainsAny(line, " \t") && !strings.ContainsAny(line, "=0") {
 		return false
+	}
+	if r.limit == 0 {
+		r.limit = r.widths[n]
 	}
 	r.lines[n] += line
 	r.widths[n] = len(line)
 	return true
+}
+
+// isWrapped reports whether the last line is as long as the one that was found to be wrapped first.
+func (r *Reader) isWrapped() bool {
+	n := len(r.lines) - 1
+	return n >= 0 && r.limit > 0 && r.widths[n] == r.limit && r.lines[n] != ""
 }
 
 // takeSwitch takes a line up to the datapath actions.
@@ -217,6 +229,8 @@ func (r *Reader) takeSwitch(line string) bool {
 	isStage := stageLine.MatchString(line)
 	indented := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
 	switch {
+	case r.isWrapped() && !isTitle && !isStage && !strings.HasPrefix(line, "    "):
+		return r.join(line)
 	case strings.HasPrefix(line, "Flow: ") && r.hasPacket(), strings.HasPrefix(line, "Bridge: ") && len(r.lines) > 0:
 		return false // the next output
 	case isTitle:
@@ -258,6 +272,8 @@ func (r *Reader) hasPacket() bool {
 // takeTail takes a line behind the datapath actions.
 func (r *Reader) takeTail(line string) bool {
 	switch {
+	case r.isWrapped() && !tailLine.MatchString(line):
+		return r.join(line)
 	case strings.HasPrefix(line, "Flow: ") && r.goesOn:
 		r.ended = false
 		r.add(line, len(line))

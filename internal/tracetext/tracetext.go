@@ -106,7 +106,9 @@ func Find(text string) (all []Trace) {
 		if open != nil && open.Take(line) {
 			continue
 		}
-		end()
+		if open != nil {
+			end()
+		}
 		if command := splitWords(strings.TrimLeft(line, "$#> ")); ToolOf(command) != "" {
 			words = command
 			continue
