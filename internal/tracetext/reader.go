@@ -96,7 +96,9 @@ var (
 	switchLine = regexp.MustCompile(`^(?:Flow: |Bridge: |bridge\("|-{3,}$|={20,}$|Final flow: |Megaflow: |Relevant fields: |Datapath actions: |Rule: |OpenFlow actions=|Resubmitted |No match|recirc\(|Translation failed|This flow is handled)`)
 	// logicalLine matches the lines of ovn-trace that have none.
 	logicalLine = regexp.MustCompile(`^(?:[a-z_0-9]+(?: \{|\(.*|)$|-{3,}$|\d{1,3}\. |/\*|\*\*\*|\};?$|select: |LOG: )|[;{]$|\*/$`)
-	tailLine    = regexp.MustCompile(`^(?:This flow is handled by the userspace|\s*- .*\.$|Translation failed|={20,}$|recirc\(|Trace reached the rec|Queued but not)`)
+	tailLine    = regexp.MustCompile(`^(?:This flow is handled by the userspace|\s*- .*\.$|Translation failed|={20,}$|recirc\(|Trace reached the rec|Queued but not| ?Replacing src/dst| ?(?:Initial|Modified) flow:)`)
+	// headLine matches the lines of the heading of a further pass below its first.
+	headLine = regexp.MustCompile(`^ ?(?:Replacing src/dst|Initial flow:|Modified flow:)`)
 	// gapLine matches what stands for lines that were left out.
 	gapLine = regexp.MustCompile(`(?i)^\W*(?:\.{3,}|…|(?:snip|snipped|truncated|skipped|omitted|--more--)\b.*)\W*$`)
 	// flatAction matches the actions and remarks of a trace that has lost its indentation.
@@ -205,7 +207,7 @@ func (r *Reader) addBlank() {
 func (r *Reader) join(line string) bool {
 	n := len(r.lines) - 1
 	const least = 60 // bytes of the shortest line that a program wraps
-	if n < 0 || r.widths[n] < least || !r.isWrapped() && strings.ContainsAny(line, " \t") && !strings.ContainsAny(line, "=0") {
+	if n < 0 || r.widths[n] < least || len(r.lines[n])+len(line) > maxLine || !r.isWrapped() && strings.ContainsAny(line, " \t") && !strings.ContainsAny(line, "=0") {
 		return false
 	}
 	if r.limit == 0 {
@@ -242,12 +244,18 @@ func (r *Reader) takeSwitch(line string) bool {
 		r.indents = r.indents || r.staged
 	case !r.old && (r.indents || !r.staged || r.isOpen() && strings.Contains(line, "priority") || strings.HasPrefix(line, "cookie ")):
 		return r.join(line)
-	case blank && r.staged, !r.old && !flatAction.MatchString(line):
+	case blank && r.staged, !r.old && !flatAction.MatchString(line) && !isWarning(line):
 		return false
 	}
 	r.goesOn = false
 	r.add(line, len(line))
 	return true
+}
+
+// isWarning reports whether a line may be a warning of ovs-vswitchd (">> native tunnel routing failed") of which a mail or Markdown
+// has taken the signs for a quotation.
+func isWarning(line string) bool {
+	return len(line) <= 120 && line[0] >= 'a' && line[0] <= 'z' && !strings.HasSuffix(line, ".")
 }
 
 // isOpen reports whether the last line is a flow without its priority.
@@ -271,10 +279,13 @@ func (r *Reader) hasPacket() bool {
 
 // takeTail takes a line behind the datapath actions.
 func (r *Reader) takeTail(line string) bool {
+	isNext := strings.HasPrefix(line, "Flow: ") || strings.HasPrefix(line, "Bridge: ")
 	switch {
-	case r.isWrapped() && !tailLine.MatchString(line):
+	case isNext && !r.goesOn:
+		return false
+	case r.isWrapped() && !isNext && !tailLine.MatchString(line):
 		return r.join(line)
-	case strings.HasPrefix(line, "Flow: ") && r.goesOn:
+	case isNext:
 		r.ended = false
 		r.add(line, len(line))
 		return true
@@ -309,6 +320,7 @@ func (r *Reader) Trace() Trace {
 	}
 	t.Flat = r.tool == Switch && r.staged && !r.indents && !r.old && r.hasActions()
 	var text strings.Builder
+	isHead := false // in the heading of a further pass
 	for _, line := range r.lines {
 		if t.Flat {
 			line = indent(line)
@@ -316,7 +328,11 @@ func (r *Reader) Trace() Trace {
 		switch {
 		case strings.HasPrefix(line, "=="): // Markdown and Jira take it for the line below a heading
 		case strings.HasPrefix(line, "recirc("), strings.HasPrefix(line, "Trace reached the recirculation limit"):
-			fmt.Fprintf(&text, "%s\n%s\n%s\n", separator, line, separator)
+			isHead = true
+			text.WriteString(separator + "\n" + line + "\n")
+		case isHead && !headLine.MatchString(line):
+			isHead = false
+			text.WriteString(separator + "\n" + line + "\n")
 		default:
 			text.WriteString(line + "\n")
 		}
@@ -357,7 +373,7 @@ func indent(line string) string {
 		return fmt.Sprintf("%3s", line[:strings.IndexByte(line, '.')+1]) + line[strings.IndexByte(line, '.')+1:]
 	case strings.HasSuffix(line, " <<<<"):
 		return "     >>>> " + strings.TrimLeft(line, "> ")
-	case strings.HasPrefix(line, "skipping output to input port"), strings.HasPrefix(line, "suppressing side effects"):
+	case strings.HasPrefix(line, "skipping output to input port"), strings.HasPrefix(line, "suppressing side effects"), !flatAction.MatchString(line):
 		return "     >> " + line
 	case strings.HasPrefix(line, "->"), strings.HasPrefix(line, ">>"):
 		return "     " + line

@@ -56,31 +56,39 @@ func (t Trace) Format() string {
 // Read returns the traces in a file of Format, or in a file that a user added: one output, or several, each
 // of which may follow its command line.
 func Read(text string) []Trace {
-	var all []Trace
 	if !strings.HasPrefix(text, "==> ") {
 		return Find(text)
+	}
+	var all []Trace
+	var output strings.Builder // of the last one
+	end := func() {
+		if n := len(all) - 1; n >= 0 {
+			all[n].Text = strings.TrimSuffix(output.String(), "\n")
+		}
+		output.Reset()
 	}
 	for line := range strings.Lines(text) {
 		plain := strings.TrimSuffix(line, "\n")
 		n := len(all) - 1
 		switch {
 		case strings.HasPrefix(plain, "==> ") && strings.HasSuffix(plain, " <=="):
+			end()
 			all = append(all, Trace{Tool: Switch, Origin: strings.TrimSuffix(plain[len("==> "):], " <==")})
 		case n < 0:
-		case strings.HasPrefix(plain, "$ ") && all[n].Text == "":
+		case strings.HasPrefix(plain, "$ ") && output.Len() == 0:
 			all[n].Words = splitWords(plain[len("$ "):])
-		case strings.HasPrefix(plain, "! ") && all[n].Text == "":
+		case strings.HasPrefix(plain, "! ") && output.Len() == 0:
 			if why := plain[len("! "):]; why == flatMark {
 				all[n].Flat = true
 			} else {
 				all[n].Lacks = append(all[n].Lacks, why)
 			}
 		default:
-			all[n].Text += line
+			output.WriteString(line)
 		}
 	}
+	end()
 	for i := range all {
-		all[i].Text = strings.TrimSuffix(all[i].Text, "\n")
 		if first, _, _ := strings.Cut(all[i].Text, "\n"); ToolOf(all[i].Words) == Logical || beginsLogical(first) {
 			all[i].Tool = Logical
 		}
