@@ -23,7 +23,6 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
-	"ovs-offline/replica/set"
 )
 
 // again asks the replica what was asked in a trace.
@@ -35,7 +34,7 @@ func (r *reader) again(ctx context.Context, t *Traced) (Again, error) {
 	if why != "" {
 		return Again{NotAsked: why}, nil
 	}
-	if len(set.WithSwitch([]*set.Node{r.Node})) == 0 {
+	if !r.hasSwitch() {
 		return Again{NotAsked: "nothing of Open vSwitch was collected of which a replica can be made"}, nil
 	}
 	if r.replica == nil && r.down == nil {

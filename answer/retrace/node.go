@@ -149,6 +149,19 @@ func (r *reader) layout(ctx context.Context, bridge string, keys []openflow.Key)
 	})
 }
 
+// hasSwitch reports whether anything was collected of which a replica of the switch can be made.
+func (r *reader) hasSwitch() bool {
+	if bridges, err := r.dir.DumpedBridges(); r.dir.SwitchDatabase() != "" || err != nil || len(bridges) > 0 {
+		return true
+	}
+	for _, name := range []string{workdir.RecordedSwitchShow, workdir.RecordedListBridge, workdir.RecordedDatabaseDump} {
+		if _, err := os.Stat(r.dir.Recorded(name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *reader) close() {
 	if r.replica != nil {
 		r.replica.Close()
