@@ -28,7 +28,7 @@ func TestTracesOfCapturedNodes(t *testing.T) {
 		t.Run(node.Name, func(t *testing.T) {
 			folder := filepath.Join(ovs.Dir(t), "wd")
 			texts := collectCapture(t, folder, node)
-			fidelity.Started(t, folder)
+			checkLogical(t, folder, fidelity.Started(t, folder))
 			nodes, err := set.OpenNodes(folder, "test", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -126,4 +126,67 @@ func truthOf(text string) retrace.Verdict {
 		return retrace.Delivered
 	}
 	return ""
+}
+
+// checkLogical asks ovn-trace beside the replica about packets of logical ports, keeps what it prints as a person would add it, and checks what is read: as
+// it is, and after a verdict was altered.
+func checkLogical(t *testing.T, folder string, n *fidelity.Replica) {
+	t.Helper()
+	list, err := n.Tool(t.Context(), "ovn-sbctl", "--bare", "--columns=logical_port", "find", "Port_Binding", `type=""`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := strings.Fields(list)
+	if len(ports) < 2 {
+		t.Fatalf("the ports are %q", ports)
+	}
+	text, want := "", []bool{}
+	for _, port := range ports[:2] {
+		for _, destination := range []string{"00:00:00:00:00:99", "ff:ff:ff:ff:ff:ff"} {
+			microflow := fmt.Sprintf("inport == %q && eth.src == 00:00:00:00:00:01 && eth.dst == %s", port, destination)
+			printed, err := n.Tool(t.Context(), "ovn-trace", microflow)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, printed)
+			}
+			text += fmt.Sprintf("$ ovn-trace '%s'\n%s\n", microflow, printed)
+			want = append(want, strings.Contains(printed, "/* output to"))
+		}
+	}
+	for altered, replaced := range map[bool][2]string{false: {}, true: {"priority 50,", "priority 51,"}} {
+		content := text
+		if altered {
+			content = strings.ReplaceAll(content, replaced[0], replaced[1])
+		}
+		path := filepath.Join(folder, "recorded", workdir.RecordedLogicalTraces)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		nodes, err := set.OpenNodes(folder, "test", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := retrace.Read(t.Context(), nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logical := 0
+		for _, got := range read.Traces {
+			if got.Tool != "ovn-trace" {
+				continue
+			}
+			if (got.Verdict == retrace.Delivered) != want[logical] || got.Where == nil || got.Where.Rule == "" && !altered {
+				t.Errorf("%s %+v\n%s", got.Verdict, got.Where, text)
+			}
+			if (got.Again.Result == retrace.Differs) != (altered && strings.Contains(text, "priority 50,")) {
+				t.Errorf("altered %t: %+v", altered, got.Again)
+			}
+			logical++
+		}
+		if logical != len(want) {
+			t.Errorf("%d traces of ovn-trace, want %d", logical, len(want))
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
