@@ -27,13 +27,14 @@ type traceOptions struct {
 	detail     bool
 	file, pcap string
 	log        string
+	recorded   bool
 	families
 }
 
 func newTrace(shared *options) *cobra.Command {
 	o := &traceOptions{options: shared}
 	command := &cobra.Command{
-		Use: "trace FROM TO [PROTOCOL] | trace --flow FLOW | trace --file CHECKS | trace FROM [TO] --pcap FILE | trace --log FILE", Short: "Follow a packet over all nodes, and name the rule that decides",
+		Use: "trace FROM TO [PROTOCOL] | trace --flow FLOW | trace --file CHECKS | trace FROM [TO] --pcap FILE | trace --log FILE | trace --recorded", Short: "Follow a packet over all nodes, and name the rule that decides",
 		Args: o.checkArgs,
 		Long: "Follow a packet from one endpoint to another over the running replicas of all nodes, and the\n" +
 			"reply to it: whether it arrives, or else where it is dropped and by which rule.\n\n" +
@@ -44,15 +45,23 @@ func newTrace(shared *options) *cobra.Command {
 			"An address is taken as typed; between names that have both families, the packet is IPv4, or\n" +
 			"with -6 IPv6. The shell completes names (ovs-offline completion --help).\n\n" +
 			"The state of connections is what conntrack had recorded; --ct changes that.\n\n" +
+			"With --recorded, no packet is followed: the outputs of ofproto/trace and ovn-trace that people\n" +
+			"pasted into what was collected are read: where each packet ends, and by which flow and rule.\n" +
+			"No replica has to run. One that runs is asked the same, and the first difference is shown.\n\n" +
 			"Exit code 1: --expect expects another verdict, or the flows do not explain a line of --log. Exit code 2: a name is unknown or ambiguous.\n" +
 			"Exit code 3: the verdict is UNDETERMINED, of the packet or of the reply. A packet that reaches a\n" +
-			"node without a running replica is UNDETERMINED, too; a warning names the node.",
-		Example: "  ovs-offline -w nodes trace ns1/web-0 svc/ns2/db:5432\n" +
+			"node without a running replica is UNDETERMINED, too; a warning names the node.\n" +
+			"Exit code 4: with --recorded, a replica says something else than what was pasted.",
+		Example: "  ovs-offline collect ticket.md && ovs-offline trace --recorded\n" +
+			"  ovs-offline -w nodes trace ns1/web-0 svc/ns2/db:5432\n" +
 			"  ovs-offline -w nodes trace vm-17 external/8.8.8.8 icmp --size 1500\n" +
 			"  ovs-offline -w nodes trace --node compute1 --flow 'br-int in_port=3,icmp,nw_ttl=64'",
 		RunE: o.withNodes(o.run),
 	}
 	command.PreRunE = func(command *cobra.Command, _ []string) error {
+		if o.recorded {
+			return o.checkRecordedFlags(command.Flags())
+		}
 		o.session.Raw = o.session.Raw || o.format == formatHTML // the page has everything
 		return o.checkFlags(command.Flags())
 	}
@@ -61,6 +70,7 @@ func newTrace(shared *options) *cobra.Command {
 	flags.StringVar(&o.file, "file", "", "run the checks in `FILE`, a list in YAML or JSON; - is standard input")
 	flags.StringVar(&o.pcap, "pcap", "", "follow the packets of FROM in a capture `FILE` of tcpdump")
 	flags.StringVar(&o.log, "log", "", "whether the flows explain what ACLs logged, in a `FILE`: the log of an ovn-controller; - is standard input")
+	flags.BoolVar(&o.recorded, "recorded", false, "read the traces that were pasted into what was collected, and ask replicas that run the same")
 	flags.StringVar(&o.ct, "ct", "recorded", "state of connections: recorded, new, or the ct_state of each lookup: est,rpl new")
 	flags.StringVar(&o.session.Bucket, "bucket", "", "follow only the bucket with this `ID` of a group (default: all that differ)")
 	flags.IntVar(&o.question.Size, "size", 0, "size of the frame in `bytes` (default: one that fits everywhere)")
@@ -72,7 +82,7 @@ func newTrace(shared *options) *cobra.Command {
 	detailFlag(command, &o.detail, "print every stage")
 	flags.BoolVar(&o.session.Raw, "raw", false, "print what ofproto/trace printed")
 	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml, svg or html", formatTable, "json", "yaml", "svg", formatHTML)
-	o.nodeFlagFor(command, "with --flow: the node of a folder of several where the packet starts")
+	o.nodeFlagFor(command, "with --flow: the node of a folder of several where the packet starts; with --recorded: a node whose traces are read")
 	command.ValidArgsFunction = o.completeEndpoints
 	return command
 }
@@ -98,6 +108,10 @@ func (o *traceOptions) completeEndpoints(command *cobra.Command, args []string, 
 
 func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
 	switch {
+	case o.recorded && (o.log != "" || o.pcap != "" || o.flow != "" || o.file != "" || len(args) > 0):
+		return fmt.Errorf("--recorded takes no FROM and TO, and excludes --flow, --file, --pcap and --log")
+	case o.recorded:
+		return nil
 	case o.log != "" && (o.pcap != "" || o.flow != "" || o.file != "" || len(args) > 0):
 		return fmt.Errorf("--log takes no FROM and TO, and excludes --flow, --file and --pcap")
 	case o.log != "":
@@ -113,7 +127,7 @@ func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
 	case len(args) == 4 && slices.Contains(names.Protocols(), args[2]):
 		return fmt.Errorf("the port of the destination follows its name: %s:%s %s", args[1], args[3], args[2])
 	case len(args) < 2 || len(args) > 3:
-		return fmt.Errorf("FROM and TO are needed, or --flow")
+		return fmt.Errorf("FROM and TO are needed, or --flow; --recorded reads the traces that were pasted")
 	case len(args) == 3 && !slices.Contains(names.Protocols(), args[2]):
 		return fmt.Errorf("PROTOCOL is one of %s, not %q", strings.Join(names.Protocols(), ", "), args[2])
 	}
@@ -121,6 +135,9 @@ func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
 }
 
 func (o *traceOptions) run(ctx context.Context, selected *set.Set, args []string) error {
+	if o.recorded {
+		return o.runRecorded(ctx, selected)
+	}
 	session, err := trace.OpenSet(ctx, selected.All(), o.session) // --node only selects where --flow starts
 	if err != nil {
 		return err

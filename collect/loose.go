@@ -72,6 +72,7 @@ type looseReader struct {
 	version    string // of the must-gather
 	count      map[fileKind]int
 	pasted     int                   // outputs in tickets
+	traces     int                   // likewise, of packets
 	agents     int                   // of Antrea, whose bundles the source holds
 	holds      map[workdir.Kind]bool // the source has a database of this kind
 	lost       []lostDatabase
@@ -202,6 +203,7 @@ func (l *looseReader) kinds() []string {
 	add(l.count[clusterStatus], "output", " of cluster/status")
 	add(l.count[logFile], "log", "")
 	add(l.pasted, "pasted output", "")
+	add(l.traces, "pasted trace", "")
 	return list
 }
 

@@ -27,7 +27,7 @@ func (l *looseReader) readWhole(name string, id identity) identity {
 	}
 	text := ticket.Read(content)
 	l.unread = append(l.unread, text.Unread...)
-	known := slices.ContainsFunc(text.Pieces, func(p ticket.Piece) bool { return !p.Loose || isStatus(p) })
+	known := slices.ContainsFunc(text.Pieces, func(p ticket.Piece) bool { return !p.Loose || isStatus(p) || isTrace(p) })
 	if known || len(text.Pieces) > 1 || len(text.Pieces) == 1 && id.kind == unknownFile || id.kind == unknownFile && text.Log != "" {
 		l.texts[name] = text
 		return identity{kind: ticketFile}
@@ -51,7 +51,11 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	if match := supportconfigTop.FindStringSubmatch(path.Dir(name)); match != nil {
 		host = cmp.Or(match[1], match[2])
 	}
-	for _, output := range latest(onNodes(text.Pieces, host), l.Earlier) {
+	pieces := onNodes(text.Pieces, host)
+	if err := l.addTraces(name, pieces); err != nil {
+		return err
+	}
+	for _, output := range latest(slices.DeleteFunc(pieces, isTrace), l.Earlier) {
 		partial := output.partial()
 		if partial != nil && output.Run.Command.Dump == "" { // no answer depends on it: it is better absent than taken for whole
 			l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, line %d: the output of %s is not whole, and is not used: %s", l.origin(name), output.Line, output.Run.Command.Line, partial))
@@ -65,6 +69,38 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 		l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s: nothing uses the output of %s", l.origin(name), line))
 	}
 	return l.addLines(name, host, text.Log)
+}
+
+func isTrace(p ticket.Piece) bool { return p.Trace != nil }
+
+// addTraces adds the traces that were pasted into a text: those of one node and one tool are one output, in their order.
+func (l *looseReader) addTraces(name string, pieces []ticket.Piece) error {
+	type key struct {
+		host    string
+		command recording.Name
+	}
+	texts := map[key]*strings.Builder{}
+	var order []key
+	for _, p := range pieces {
+		if !isTrace(p) {
+			continue
+		}
+		k := key{p.Host, p.Run.Command.Name}
+		if texts[k] == nil {
+			texts[k], order = &strings.Builder{}, append(order, k)
+		}
+		p.Trace.Origin = fmt.Sprintf("%s, line %d", l.origin(name), p.Line)
+		texts[k].WriteString(p.Trace.Format())
+		l.traces++
+	}
+	for _, k := range order {
+		file, err := archive.Spool(l.ctx, l.spool, strings.NewReader(texts[k].String()))
+		if err != nil {
+			return err
+		}
+		l.take(identity{command: k.command, node: k.host}, file, l.origin(name))
+	}
+	return nil
 }
 
 // addPiece adds an output that was pasted into a text. One that is only a part is a loss as well.

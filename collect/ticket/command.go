@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/tracetext"
 	"ovs-offline/internal/workdir"
 )
 
@@ -16,6 +17,7 @@ type command struct {
 	prose bool // words stand before the command that are not a prompt
 	// known is false for a command that is not recorded, or whose output goes to a program that prints something else.
 	known bool
+	words []string // from the tool on
 	// unread is the command line of a tool of Open vSwitch or OVN that is not recorded, "" for another.
 	unread string
 }
@@ -23,6 +25,8 @@ type command struct {
 const (
 	// maxCommand is the length of a line with a command, in bytes: flows are longer than most.
 	maxCommand = 1000
+	// maxTraced is the length of one that asks about a packet, whose bytes may be in it.
+	maxTraced = 32 << 10
 	// maxNested is how often a command line may be a word of another: ssh host "sudo sh -c '...'".
 	maxNested = 3
 	// decoration are the characters with which headings and emphasis begin and end.
@@ -32,7 +36,7 @@ const (
 // readCommands returns the commands that a line runs or names, nil for a line that mentions no tool of Open vSwitch or OVN, and
 // no recorded command of the system.
 func readCommands(line string) []command {
-	if len(line) > maxCommand || !strings.Contains(line, "ovs") && !strings.Contains(line, "ovn-") && !strings.Contains(line, "ip ") && !strings.Contains(line, " ko ") && !strings.Contains(line, "dpctl") {
+	if len(line) > maxCommand && !(len(line) <= maxTraced && isTraced(line)) || !strings.Contains(line, "ovs") && !strings.Contains(line, "ovn-") && !strings.Contains(line, "ip ") && !strings.Contains(line, " ko ") && !strings.Contains(line, "dpctl") {
 		return nil
 	}
 	rest := strings.TrimSpace(line)
@@ -46,6 +50,11 @@ func readCommands(line string) []command {
 		commands[i].prose = commands[i].prose && !certain
 	}
 	return commands
+}
+
+// isTraced reports whether a line may ask about a packet.
+func isTraced(line string) bool {
+	return strings.Contains(line, string(tracetext.Switch)) || strings.Contains(line, string(tracetext.Logical))
 }
 
 // commandsIn returns the commands of a command line.
@@ -75,7 +84,7 @@ func (s statement) commands(depth int) []command {
 		return []command{{}}
 	}
 	run, known := recording.ParseTyped(words[first:])
-	c := command{host: cmp.Or(node, placeOf(words[:first], run)), run: run, known: known}
+	c := command{host: cmp.Or(node, placeOf(words[:first], run)), run: run, known: known, words: words[first:]}
 	if !known && strings.HasPrefix(words[first], "ov") {
 		c.unread = strings.Join(words[first:], " ")
 	}

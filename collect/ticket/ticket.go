@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/tracetext"
 	"ovs-offline/internal/workdir"
 )
 
@@ -28,6 +29,8 @@ type Piece struct {
 	// Partial is why Text is not all that the command printed, nil if it is. What Run.Filter left out is not counted.
 	Partial []string
 	Loose   bool // the command line is not in the text
+	// Trace is what was asked about a packet and what was printed, nil for another output.
+	Trace *tracetext.Trace
 }
 
 // Text is what was found in a text.
@@ -84,6 +87,8 @@ type splitter struct {
 	pieces []Piece
 	log    strings.Builder
 	unread []string
+	finder tracetext.Finder
+	begun  string // a command line that goes on in the next line
 }
 
 // running is a command whose output is read.
@@ -92,16 +97,21 @@ type running struct {
 	known  bool
 	prose  bool // a sentence named the command
 	output strings.Builder
-	dump   *dump // nil for an output that is no dump of entries
-	others int   // lines behind the entries of the dump that are not of it, unless an entry follows
-	more   bool  // the header said that another reply follows
-	paused bool  // an empty line followed
+	dump   *dump             // nil for an output that is no dump of entries
+	trace  *tracetext.Reader // nil for an output that is no trace
+	words  []string          // of the command line
+	others int               // lines behind the entries of the dump that are not of it, unless an entry follows
+	more   bool              // the header said that another reply follows
+	paused bool              // an empty line followed
 }
 
 // maxOthers is how many lines of other text may stand between the entries of a dump.
 const maxOthers = 3
 
 func (s *splitter) add(line string, width int) {
+	if line, width = s.whole(line, width); s.begun != "" {
+		return
+	}
 	defer s.remember(line)
 	if commands := readCommands(line); commands != nil {
 		s.end()
@@ -110,7 +120,7 @@ func (s *splitter) add(line string, width int) {
 			if !c.known && c.unread != "" && len(s.unread) < maxUnread && !slices.Contains(s.unread, c.unread) {
 				s.unread = append(s.unread, c.unread)
 			}
-			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name)})
+			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name), trace: traceOf(c.run.Command), words: c.words})
 		}
 		s.advance()
 		return
@@ -118,6 +128,9 @@ func (s *splitter) add(line string, width int) {
 	if len(s.next) > 0 && s.next[0].begins(line) && (s.open.output.Len() > 0 || s.open.hasEntries() || !s.open.begins(line)) {
 		s.end()
 		s.advance()
+	}
+	if s.beginTrace(line) {
+		return
 	}
 	switch {
 	case s.open == nil:
@@ -127,6 +140,8 @@ func (s *splitter) add(line string, width int) {
 		s.next = nil
 	case s.open.dump != nil:
 		s.addToDump(line, width)
+	case s.open.trace != nil:
+		s.addToTrace(line, width)
 	case s.open.isStatus() && (nodeOfHeading(line) != "" || recording.IsLogLine(line)):
 		s.end()
 		s.addLoose(line, width)
@@ -334,6 +349,10 @@ func (s *splitter) end() {
 		r.Text = r.output.String()
 		if r.dump != nil {
 			r.Text, r.Partial = r.dump.result()
+		}
+		if r.trace != nil {
+			s.endTrace()
+			return
 		}
 		if r.fits(r.prose) {
 			s.pieces = append(s.pieces, r.Piece)

@@ -174,11 +174,55 @@ func TestOutputsThatNothingReadsAreNamed(t *testing.T) {
 	expect.Equal(t, read.Unread, []string{"ovn-sbctl show", "ovn-nbctl show"})
 }
 
+// traced is what ofproto/trace prints.
+const traced = "Flow: tcp,in_port=1,vlan_tci=0x0000,dl_src=00:00:00:00:00:01,dl_dst=00:00:00:00:00:02\n\nbridge(\"br0\")\n-------------\n 0. in_port=1, priority 10\n    output:2\n\n" +
+	"Final flow: unchanged\nMegaflow: recirc_id=0,in_port=1\nDatapath actions: 2\n"
+
+// TestTracesAreFoundAmongOtherOutputs checks command lines that ask about packets, and traces without one.
+func TestTracesAreFoundAmongOtherOutputs(t *testing.T) {
+	const ofproto, logical = "ofproto.trace", "ovn-trace"
+	const printed = "# tcp,reg14=0x1,vlan_tci=0x0000,dl_src=00:00:00:00:00:01,dl_dst=00:00:00:00:00:02\n\ningress(dp=\"sw0\", inport=\"p1\")\n-----\n 0. ls_in_x: 1, priority 50, uuid a22d14db\n    drop;\n"
+	for name, c := range map[string]struct {
+		text string
+		want []string // the node, the command and the words of its line
+	}{
+		"several shells":      {"[root@n1 ~]# ovs-appctl ofproto/trace br0 'in_port=1, tcp'\n" + traced + "root@n2:~# ovs-appctl ofproto/trace br1 in_port=2 -generate\n" + traced, []string{"n1 ofproto.trace br0|in_port=1, tcp", "n2 ofproto.trace br1|in_port=2|-generate"}},
+		"runners":             {"$ kubectl -n x exec ovs-a -c ovs -- ovs-appctl -t ovs-vswitchd ofproto/trace br0 in_port=1\n" + traced + "$ sudo docker exec ovs ovs-appctl ofproto/trace ovs-system@ovs-system \"in_port(1)\"\n" + traced, []string{"ovs-a ofproto.trace br0|in_port=1", " ofproto.trace ovs-system@ovs-system|in_port(1)"}},
+		"a line that goes on": {"$ ovs-appctl ofproto/trace br0 \\\n    in_port=1,tcp \\\n  --ct-next trk,new\n" + traced, []string{" ofproto.trace br0|in_port=1,tcp|--ct-next|trk,new"}},
+		"no command lines":    {"Look:\n\n" + traced + "\nand\n\n" + traced + printed, []string{" ofproto.trace", " ofproto.trace", " ovn-trace"}},
+		"beside a dump":       {"$ ovs-ofctl dump-flows br0\n" + flows + traced + "# ovn-trace --ct=new sw0 'inport == \"p1\"'\n" + printed, []string{" dump-flows", " ofproto.trace", " ovn-trace --ct=new|sw0|inport == \"p1\""}},
+		"one line":            {"$ ovs-appctl ofproto/trace br0 in_port=1; ovs-appctl ofproto/trace br0 in_port=2\n" + traced + traced, []string{" ofproto.trace br0|in_port=1", " ofproto.trace br0|in_port=2"}},
+		"a block of code":     {"`ovs-appctl ofproto/trace br0 in_port=1`:\n```\n" + traced + "```\nThat's it.\n", []string{" ofproto.trace br0|in_port=1"}},
+		"an error":            {"$ ovs-appctl ofproto/trace br9 in_port=1\nbr9: unknown bridge\novs-appctl: ovs-vswitchd: server returned an error\n$ date\n", nil},
+	} {
+		var got []string
+		for _, piece := range ticket.Read(c.text).Pieces {
+			text := piece.Host + " " + string(piece.Run.Command.Name)
+			if piece.Trace != nil && len(piece.Trace.Words) > 0 {
+				words := piece.Trace.Words
+				for i, word := range words {
+					if word == "ofproto/trace" || word == logical {
+						words = words[i+1:]
+						break
+					}
+				}
+				text += " " + strings.Join(words, "|")
+			}
+			if name := string(piece.Run.Command.Name); (name == ofproto || name == logical) && piece.Text != map[string]string{ofproto: traced, logical: printed}[name] {
+				t.Errorf("%s: %s", c.text, piece.Text)
+			}
+			got = append(got, text)
+		}
+		expect.Equal(t, got, c.want, name)
+	}
+}
+
 // FuzzSplit checks that each piece is a part of the text, and that pieces do not overlap.
 func FuzzSplit(f *testing.F) {
 	f.Add("$ ovs-vsctl show\n" + shown)
 	f.Add("<pre>$ ovs-ofctl dump-flows br-int\n" + flows + "</pre>")
 	f.Add("[root@a ~]# ovs-ofctl dump-flows br-int\n" + flows + "\x1b[31m\x1b]0;x\x07")
+	f.Add("$ ovs-appctl ofproto/trace br0 \\\nin_port=1\n" + traced + "text\n" + traced)
 	f.Add("```\n```\n$ ovs-appctl fdb/show br0\n" + fdb)
 	f.Add("bc77\nName: OVN_Southbound\nCluster ID: a309\nOn node B:\nbc77\nName: OVN_Northbound\nCluster ID: a309\n")
 	f.Add("#==[ Command ]====#\n# /usr/bin/ovs-ofctl dump-flows br-int\n" + flows + "\n#==[ \x1b[31mCommand ]==#\n# /bin/df\n")
@@ -192,7 +236,9 @@ func FuzzSplit(f *testing.F) {
 				t.Errorf("line %d: a piece without a command or a text", piece.Line)
 			}
 			line = piece.Line
-			total += len(piece.Text)
+			if piece.Trace == nil { // its indentation may have been put back
+				total += len(piece.Text)
+			}
 		}
 		if total > 2*len(text)+2 {
 			t.Errorf("%d bytes in pieces of a text of %d", total, len(text))

@@ -206,8 +206,15 @@ var (
 var ErrNoPass = errors.New("not the output of ofproto/trace")
 
 // Parse reads the output of one ofproto/trace: its passes in the order in which they
-// were printed, at least one.
+// were printed, at least one. Open vSwitch before 2.8 prints one pass, in another form.
 func Parse(text string) ([]*Pass, error) {
+	if isOld(text) {
+		pass, err := parseOld(text)
+		if err != nil {
+			return nil, err
+		}
+		return []*Pass{pass}, nil
+	}
 	var list []*Pass
 	var id uint32
 	for i, part := range strings.Split(text, separator+"\n") {

@@ -211,6 +211,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Add(twoBridges)
+	f.Add(oldHead + "\nRule: table=0 cookie=0x5 priority=10,in_port=1\nOpenFlow actions=resubmit(,4)\n" + oldNested + "\tNo match\n" + oldEnd + "2\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		passes, err := pass.Parse(text)
 		if (err == nil) != (len(passes) > 0) {

@@ -43,6 +43,7 @@ const (
 	OfTable           // one table of a database, whose name follows
 	OfDevice          // one device of the kernel, whose name follows
 	OfNamespace       // one named network namespace, in which "ip netns exec" runs the command line
+	OfPacket          // one packet, which follows; what people pasted of all packets makes one file (internal/tracetext)
 )
 
 // Command is a command whose output is recorded on a node.
@@ -134,6 +135,9 @@ func Commands() []Command {
 		{Name: workdir.RecordedZones, Line: "ovn-appctl -t ovn-controller ct-zone-list", Target: controller, NotLive: true},
 		// On a live node, a backup of the database is taken instead.
 		{Name: workdir.RecordedDatabaseDump, Line: "ovsdb-client -f list dump", NotLive: true},
+		// People paste what they asked.
+		{Name: workdir.RecordedTraces, Scope: OfPacket, Line: "ovs-appctl ofproto/trace", NotLive: true},
+		{Name: workdir.RecordedLogicalTraces, Scope: OfPacket, Line: "ovn-trace", NotLive: true},
 		{Name: workdir.RecordedSwitchShow, Line: "ovs-vsctl show", NotLive: true,
 			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-vsctl -t 5 show"}, {Plugin: openvswitch, Line: "ovs-vsctl show"}}},
 	}
@@ -207,9 +211,9 @@ func (c Command) WithVersion(version openflow.Version) string {
 
 // SosLines returns every way in which sos runs the command, the preferred one
 // first. sos asks for each OpenFlow version, and once without a version. There is none for a command
-// with a Target: the socket's name in its line has the process ID of the daemon.
+// with a Target: the socket's name in its line has the process ID of the daemon. sos asks about no packet.
 func (c Command) SosLines() []SosLine {
-	if len(c.Sos) > 0 || c.Target != "" {
+	if len(c.Sos) > 0 || c.Target != "" || c.Scope == OfPacket {
 		return c.Sos
 	}
 	var lines []SosLine

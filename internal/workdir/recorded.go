@@ -30,6 +30,8 @@ const (
 	RecordedNeighbours    = "tnl.arp.show"
 	RecordedRoutes        = "ovs.route.show"
 	RecordedSwitchShow    = "ovs-vsctl.show"
+	RecordedTraces        = "ofproto.trace"
+	RecordedLogicalTraces = "ovn-trace"
 	RecordedTunnelPorts   = "tnl.ports.show"
 	RecordedZones         = "ct-zone-list"
 
