@@ -46,6 +46,11 @@ aaaaaaaa-1111-2222-3333-444444444444
             Interface r1
         Port r2
             Interface r2
+    Bridge tables
+        Port t1
+            Interface t1
+        Port t2
+            Interface t2
 [root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows whole
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,icmp,in_port=w1 actions=output:w2
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=10,tcp,in_port=w1 actions=output:to-absent
@@ -64,6 +69,11 @@ aaaaaaaa-1111-2222-3333-444444444444
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=30,icmp,in_port=r1 actions=output:r2
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,in_port=r1 actions=new_action_of_2031
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=10,in_port=r1 actions=output:r2
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows tables
+ cookie=0x0, duration=1s, table=classifier, n_packets=0, n_bytes=0, priority=10,in_port=t1 actions=goto_table:acl
+ cookie=0x0, duration=1s, table=acl, n_packets=0, n_bytes=0, priority=20,icmp actions=resubmit(,out)
+ cookie=0x0, duration=1s, table=acl, n_packets=0, n_bytes=0, priority=10 actions=drop
+ cookie=0x0, duration=1s, table=out, n_packets=0, n_bytes=0, priority=1 actions=output:t2
 `
 
 // TestWhatIsMissingDecidesNothing asks about packets that meet tables of which a part was not collected or not restored, bridges without
@@ -98,6 +108,8 @@ func TestWhatIsMissingDecidesNothing(t *testing.T) {
 		"parts in_port=p1,tcp":    {answer.Unreachable, "table 2"},
 		"parts in_port=p1,udp":    {answer.Undetermined, "table 5 of bridge parts, of whose flows only a part was collected: it is limited to: table=0"},
 		"cut in_port=c1,icmp":     {answer.Undetermined, "table 0 of bridge cut, of whose flows only a part was collected: lines were left out"},
+		"tables in_port=t1,icmp":  {answer.Reachable, "port t2"},
+		"tables in_port=t1,tcp":   {answer.Unreachable, "table 1"},
 		"refused in_port=r1,icmp": {answer.Reachable, "port r2"},
 		"refused in_port=r1,tcp":  {answer.Undetermined, "table 0 of bridge refused, and flows there that could match it were collected and not restored"},
 	} {

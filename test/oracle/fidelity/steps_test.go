@@ -67,6 +67,7 @@ func stepCases() []stepCase {
 func withoutCase() map[string]string {
 	return map[string]string{
 		"controllers": "it changes nothing where daemons are isolated; replica/restore tests it where they are not",
+		"table names": "no recorded table has a name; answer/trace asks about flows that name tables",
 	}
 }
 
