@@ -27,6 +27,9 @@ func (l *looseReader) readWhole(name string, id identity) identity {
 	}
 	text := ticket.Read(content)
 	l.unread = append(l.unread, text.Unread...)
+	for _, seen := range text.Seen {
+		l.seen = append(l.seen, seen.String())
+	}
 	known := slices.ContainsFunc(text.Pieces, func(p ticket.Piece) bool { return !p.Loose })
 	if known || len(text.Pieces) > 1 || len(text.Pieces) == 1 && id.kind == unknownFile || id.kind == unknownFile && text.Log != "" {
 		l.texts[name] = text
@@ -51,9 +54,15 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	if match := supportconfigTop.FindStringSubmatch(path.Dir(name)); match != nil {
 		host = cmp.Or(match[1], match[2])
 	}
-	for _, output := range latest(onNodes(text.Pieces, host), l.Earlier) {
+	for _, output := range withConnections(latest(onNodes(text.Pieces, host), l.Earlier)) {
 		partial := output.partial()
-		if partial != nil && output.Run.Command.Dump == "" { // no answer depends on it: it is better absent than taken for whole
+		switch {
+		case partial == nil, output.Run.Command.Dump != "":
+		case output.Run.Command.Name == workdir.RecordedDatapathFlows: // each of these flows counts by itself
+			node := l.node(output.Host)
+			node.Remarks = append(node.Remarks, fmt.Sprintf("%s, line %d: these are not all flows of the datapath: %s", l.origin(name), output.Line, partial))
+			partial = nil
+		default: // no answer depends on it: it is better absent than taken for whole
 			l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, line %d: the output of %s is not whole, and is not used: %s", l.origin(name), output.Line, output.Run.Command.Line, partial))
 			continue
 		}
@@ -64,7 +73,29 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	for _, line := range text.Unread {
 		l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s: nothing uses the output of %s", l.origin(name), line))
 	}
+	for _, seen := range text.Seen {
+		l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, %v", l.origin(name), seen))
+	}
 	return l.addLines(name, host, text.Log)
+}
+
+// withConnections takes the connections of the kernel for those of the datapath of a node that has no others, unless its
+// datapath is that of userspace.
+func withConnections(list []pasted) []pasted {
+	has := map[string]bool{}
+	for _, p := range list {
+		userspace := p.Run.Command.Name == workdir.RecordedSwitchShow && strings.Contains(p.Text, "datapath_type: netdev")
+		if userspace || p.Run.Command.Name == workdir.RecordedConntrack && p.partial() == nil {
+			has[p.Host] = true
+		}
+	}
+	command, _ := recording.Find(workdir.RecordedConntrack)
+	for i, p := range list {
+		if p.Run.Command.Name == workdir.NamespaceConntrack && !has[p.Host] {
+			list[i].Run.Command = command
+		}
+	}
+	return list
 }
 
 // addPiece adds an output that was pasted into a text. One that is only a part is a loss as well.

@@ -54,8 +54,19 @@ func TestPastedTextsAreReadToTheirEnd(t *testing.T) {
 			t.Errorf("%s: nothing says %q: %s", name, c.says, said)
 		}
 	}
-	_, _, _, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": prose + "$ ovn-nbctl show\nswitch a\n"}), "a.md"))
-	if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "nothing uses the outputs of ovn-nbctl show") {
+}
+
+// TestOutputsOfWhichNothingCanBeMadeAreNamed checks the error for them, in files of any name.
+func TestOutputsOfWhichNothingCanBeMadeAreNamed(t *testing.T) {
+	acls := "from-lport  1000 (ip) drop log(name=deny)\n  to-lport  1001 (outport==\"vm1\" && ip4) allow-related\n"
+	for file, text := range map[string]string{"a.md": strings.Repeat("A line of words.\n", 400) + "$ ovn-nbctl acl-list sw0\n" + acls, "acls.txt": acls, "acls.data": acls, "acls": acls} {
+		_, _, _, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{file: text}), file))
+		if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "`ovn-nbctl acl-list` of OVN (2 ACLs): it does not print whole rows: give ovn-nbctl list ACL") || strings.Contains(err.Error(), "archive") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	_, _, _, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": "$ ovn-nbctl get-ssl\nNo\n"}), "a.md"))
+	if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "nothing uses the outputs of ovn-nbctl get-ssl") {
 		t.Error(err)
 	}
 }
@@ -67,4 +78,28 @@ func utf16LE(text string) []byte {
 		all = append(all, byte(unit), byte(unit>>8))
 	}
 	return all
+}
+
+// TestStateOfADatapathIsTakenFromATicket checks what is kept of pasted flows of the datapath, and of connections in both forms.
+func TestStateOfADatapathIsTakenFromATicket(t *testing.T) {
+	const (
+		flow       = "recirc_id(0),in_port(11),eth(src=fa:16:3e:00:00:01,dst=fa:16:3e:00:00:02),eth_type(0x0800),ipv4(frag=no), packets:5, bytes:10, used:0.001s, actions:3\n"
+		kernel     = "tcp      6 3999 ESTABLISHED src=10.0.0.1 dst=10.0.0.2 sport=1000 dport=80 src=10.0.0.2 dst=10.0.0.1 sport=80 dport=1000 [ASSURED] mark=3 zone=5 use=1\n"
+		connection = "tcp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=7,dport=80),reply=(src=10.0.0.2,dst=10.0.0.1,sport=80,dport=7),zone=7\n"
+		netdev     = "$ ovs-vsctl show\n4b6b0d73-b824-4d6b-9ec7-584b4706f5c9\n    Bridge br0\n        datapath_type: netdev\n"
+	)
+	for name, c := range map[string]struct{ text, file, want string }{
+		"a flow":                     {flow, "recorded/dpctl.dump-flows", flow},
+		"flows of one bridge":        {"$ ovs-appctl dpif/dump-flows br0\n" + flow, "recorded/dpctl.dump-flows", flow},
+		"conntrack -L":               {"$ conntrack -L\n" + kernel, "recorded/dpctl.dump-conntrack", kernel},
+		"both forms":                 {"$ conntrack -L\n" + kernel + "$ ovs-appctl dpctl/dump-conntrack\n" + connection, "recorded/dpctl.dump-conntrack", connection},
+		"beside a userspace one":     {netdev + "$ conntrack -L\n" + kernel, "recorded/dpctl.dump-conntrack", ""},
+		"a part of conntrack's list": {flow + "$ conntrack -L -p tcp\n" + kernel, "recorded/dpctl.dump-conntrack", ""},
+	} {
+		_, _, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.txt": c.text}), "a.txt"))
+		got, _ := os.ReadFile(filepath.Join(dir, c.file))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %v: %s", name, err, got)
+		}
+	}
 }

@@ -32,7 +32,7 @@ const (
 // readCommands returns the commands that a line runs or names, nil for a line that mentions no tool of Open vSwitch or OVN, and
 // no recorded command of the system.
 func readCommands(line string) []command {
-	if len(line) > maxCommand || !strings.Contains(line, "ovs") && !strings.Contains(line, "ovn-") && !strings.Contains(line, "ip ") && !strings.Contains(line, " ko ") && !strings.Contains(line, "dpctl") {
+	if len(line) > maxCommand || !strings.Contains(line, "ovs") && !strings.Contains(line, "ovn-") && !strings.Contains(line, "ip ") && !strings.Contains(line, " ko ") && !strings.Contains(line, "dpctl") && !strings.Contains(line, "conntrack") {
 		return nil
 	}
 	rest := strings.TrimSpace(line)

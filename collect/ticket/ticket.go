@@ -36,6 +36,8 @@ type Text struct {
 	Log string
 	// Unread are the command lines of Open vSwitch and OVN whose outputs nothing reads, each once.
 	Unread []string
+	// Seen are the outputs that print a part of each row, in their order.
+	Seen []Seen
 }
 
 // maxUnread bounds Text.Unread.
@@ -64,13 +66,13 @@ func Read(text string) Text {
 	if isHTML(text) {
 		text = textOfHTML(text)
 	}
-	var s splitter
+	s := splitter{summaries: summaries()}
 	for line := range strings.Lines(text) {
 		s.line++
 		s.add(plain(line))
 	}
 	s.end()
-	return Text{s.pieces, s.log.String(), s.unread}
+	return Text{s.pieces, s.log.String(), s.unread, s.seen}
 }
 
 // splitter reads the lines of a text.
@@ -82,18 +84,23 @@ type splitter struct {
 	pieces []Piece
 	log    strings.Builder
 	unread []string
+	seen   []Seen
+	// summaries are the outputs that may be seen.
+	summaries []summary
 }
 
 // running is a command whose output is read.
 type running struct {
 	Piece
-	known  bool
-	prose  bool // a sentence named the command
-	output strings.Builder
-	dump   *dump // nil for an output that is no dump of entries
-	others int   // lines behind the entries of the dump that are not of it, unless an entry follows
-	more   bool  // the header said that another reply follows
-	paused bool  // an empty line followed
+	known   bool
+	prose   bool // a sentence named the command
+	output  strings.Builder
+	dump    *dump  // nil for an output that is no dump of entries
+	shape   *shape // nil for an output whose lines tell nothing
+	wrapped entry  // the last one of an output with a shape
+	others  int    // lines behind the entries of the dump that are not of it, unless an entry follows
+	more    bool   // the header said that another reply follows
+	paused  bool   // an empty line followed
 }
 
 // maxOthers is how many lines of other text may stand between the entries of a dump.
@@ -104,10 +111,10 @@ func (s *splitter) add(line string, width int) {
 		s.end()
 		s.next = nil
 		for _, c := range commands {
-			if !c.known && c.unread != "" && len(s.unread) < maxUnread && !slices.Contains(s.unread, c.unread) {
-				s.unread = append(s.unread, c.unread)
+			if !c.known && c.unread != "" {
+				s.see(c)
 			}
-			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name)})
+			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name), shape: shapeOf(c.run.Command.Name)})
 		}
 		s.advance()
 		return
@@ -124,6 +131,8 @@ func (s *splitter) add(line string, width int) {
 		s.next = nil
 	case s.open.dump != nil:
 		s.addToDump(line, width)
+	case s.open.shape != nil:
+		s.addShaped(line, width)
 	case isFence(line) && s.open.output.Len() > 0:
 		s.end()
 	case line == "" && s.open.output.Len() > 0 && isDense(s.open.Run.Command):
@@ -228,7 +237,7 @@ func (s *splitter) addToDump(line string, width int) {
 	case isFence(line) && r.hasEntries():
 		s.end()
 	case line == "" || isFence(line):
-	case nodeOfHeading(line) != "" || recording.IsLogLine(line):
+	case nodeOfHeading(line) != "" || recording.IsLogLine(line) || s.shapeFor(line) != nil:
 		s.end()
 		s.addLoose(line, width)
 	default:
@@ -282,7 +291,12 @@ func (s *splitter) addLoose(line string, width int) {
 		}
 		return
 	}
+	if of := s.shapeFor(line); of != nil {
+		s.beginShaped(of, line, width)
+		return
+	}
 	if len(s.pieces) == 0 || !strings.Contains(line, "n_packets=") {
+		s.addSeen(line)
 		return
 	}
 	last := &s.pieces[len(s.pieces)-1]
@@ -294,6 +308,7 @@ func (s *splitter) addLoose(line string, width int) {
 // end ends the open piece, and drops it if its text is not an output of its command.
 func (s *splitter) end() {
 	if r := s.open; r != nil && r.known {
+		r.endEntry()
 		r.Text = r.output.String()
 		if r.dump != nil {
 			r.Text, r.Partial = r.dump.result()
@@ -323,6 +338,9 @@ func (p *Piece) fits(prose bool) bool {
 		return strings.HasPrefix(p.Text, "Datapath: ")
 	case p.Run.Command.Prints != "":
 		return strings.HasPrefix(p.Text, "_uuid ")
+	}
+	if of := shapeOf(p.Run.Command.Name); of != nil {
+		return of.fits(p.Text)
 	}
 	return !prose
 }

@@ -142,8 +142,8 @@ func TestLinesOfLogsStandBesideOutputs(t *testing.T) {
 
 // TestOutputsThatNothingReadsAreNamed checks the command lines that are named.
 func TestOutputsThatNothingReadsAreNamed(t *testing.T) {
-	read := ticket.Read("```\n$ ovn-sbctl show\nChassis \"a\"\n$ ovn-nbctl show\nswitch a\n$ ovn-nbctl show\nThe ovn-nbctl show is not a prompt\n")
-	expect.Equal(t, read.Unread, []string{"ovn-sbctl show", "ovn-nbctl show"})
+	read := ticket.Read("```\n$ ovn-sbctl get-ssl\nNo\n$ ovs-vsctl get-fail-mode br0\nsecure\n$ ovn-sbctl get-ssl\nThe ovn-nbctl get-ssl is not a prompt\n")
+	expect.Equal(t, read.Unread, []string{"ovn-sbctl get-ssl", "ovs-vsctl get-fail-mode br0"})
 }
 
 // FuzzSplit checks that each piece is a part of the text, and that pieces do not overlap.
@@ -152,6 +152,7 @@ func FuzzSplit(f *testing.F) {
 	f.Add("<pre>$ ovs-ofctl dump-flows br-int\n" + flows + "</pre>")
 	f.Add("[root@a ~]# ovs-ofctl dump-flows br-int\n" + flows + "\x1b[31m\x1b]0;x\x07")
 	f.Add("```\n```\n$ ovs-appctl fdb/show br0\n" + fdb)
+	f.Add("conntrack -L\n" + wrapped(datapathFlow+kernelLine, 80) + "...\n" + connection)
 	f.Add("#==[ Command ]====#\n# /usr/bin/ovs-ofctl dump-flows br-int\n" + flows + "\n#==[ \x1b[31mCommand ]==#\n# /bin/df\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		total, line := 0, 0
