@@ -112,6 +112,10 @@ func (l *looseReader) addPiece(name string, output pasted, partial *workdir.Part
 	if partial != nil {
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: the output of %s is not whole, and what is not there may decide: %s", origin, output.Run.Command.Line, partial))
 	}
+	if output.Empty {
+		node := l.node(output.Host)
+		node.Remarks = append(node.Remarks, fmt.Sprintf("%s: %s %s printed nothing: the table has no rows", origin, output.Run.Command.Line, output.Run.Argument))
+	}
 	if output.earlier > 0 && output.Loose {
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: the last of %d replies without command lines, which is used: the others may be of other bridges", origin, output.earlier+1))
 	} else if output.earlier > 0 {

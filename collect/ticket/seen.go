@@ -13,9 +13,11 @@ import (
 type Seen struct {
 	Host    string
 	Line    int    // of the command, or of the first row, from 1
-	Command string // "ovn-nbctl acl-list", without its arguments
-	Instead string // what has all of the rows; "" if nothing is known
+	Command string // "ovn-nbctl acl-list"
+	Instead string // what has all of the rows
 	counts  []count
+	part    bool // it prints some rows or some columns of a table
+	form    bool // its form is not read
 }
 
 // count is how many rows of a kind an output has.
@@ -38,10 +40,18 @@ func (s Seen) String() string {
 		}
 		text += " (" + strings.Join(rows, ", ") + ")"
 	}
-	if s.Instead == "" {
-		return text + ": nothing uses it"
+	return text + ": " + s.why() + ": give " + s.Instead
+}
+
+// why returns why nothing can be made of the output.
+func (s Seen) why() string {
+	switch {
+	case s.form:
+		return "it is not in a form that has the names of all columns"
+	case s.part:
+		return "it prints some of the rows, or some of their columns"
 	}
-	return text + ": it does not print whole rows: give " + s.Instead
+	return "it does not print whole rows"
 }
 
 // summary is an output that prints a part of each row in a form of its own.
@@ -74,13 +84,13 @@ func summaries() []summary {
 		{"ovn-nbctl pg-list", "ovn-nbctl list Port_Group" + nb, nil},
 		{"ovn-nbctl meter-list", "ovn-nbctl list Meter and list Meter_Band" + nb, nil},
 		{"ovn-nbctl find", "ovn-nbctl list TABLE" + nb, nil},
-		{"ovn-nbctl list", "ovn-nbctl list TABLE without --columns and names of rows" + nb, nil},
+		{"ovn-nbctl list", "ovn-nbctl list TABLE, without --columns, --bare and the name of a row" + nb, nil},
 		{"ovn-nbctl get", "ovn-nbctl list TABLE" + nb, nil},
 		{"ovn-sbctl find", "ovn-sbctl list TABLE" + sb, nil},
-		{"ovn-sbctl list", "ovn-sbctl list TABLE without --columns and names of rows" + sb, nil},
+		{"ovn-sbctl list", "ovn-sbctl list TABLE, without --columns, --bare and the name of a row" + sb, nil},
 		{"ovn-sbctl get", "ovn-sbctl list TABLE" + sb, nil},
 		{"ovs-vsctl find", "ovs-vsctl list TABLE, or conf.db", nil},
-		{"ovs-vsctl list", "ovs-vsctl list TABLE without --columns and names of rows, or conf.db", nil},
+		{"ovs-vsctl list", "ovs-vsctl list TABLE, without --columns, --bare and the name of a row, or conf.db", nil},
 		{"ovs-vsctl get", "ovs-vsctl list TABLE, or conf.db", nil},
 		{"ovs-vsctl list-br", "ovs-vsctl show", nil},
 		{"ovs-vsctl list-ports", "ovs-vsctl show", nil},
@@ -170,7 +180,11 @@ const maxSeen = 50
 // see notes the command line of a summary.
 func (s *splitter) see(c command) {
 	if found := summaryOf(s.summaries, c.unread); found != nil && len(s.seen) < maxSeen {
-		s.seen = append(s.seen, Seen{Host: c.host, Line: s.line, Command: found.command, Instead: found.instead})
+		seen := Seen{Host: c.host, Line: s.line, Command: found.command, Instead: found.instead}
+		if _, name, _ := strings.Cut(found.command, " "); slices.Contains([]string{"find", "list", "get"}, name) {
+			seen.Command, seen.part = phrase.Shorten(c.unread, 100), true
+		}
+		s.seen = append(s.seen, seen)
 	} else if len(s.unread) < maxUnread && !slices.Contains(s.unread, c.unread) {
 		s.unread = append(s.unread, c.unread)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -27,6 +28,8 @@ type Piece struct {
 	// Partial is why Text is not all that the command printed, nil if it is. What Run.Filter left out is not counted.
 	Partial []string
 	Loose   bool // the command line is not in the text
+	// Empty reports that the next prompt follows the command line at once: the table has no rows.
+	Empty bool
 }
 
 // Text is what was found in a text.
@@ -72,6 +75,7 @@ func Read(text string) Text {
 		s.add(plain(line))
 	}
 	s.end()
+	s.dropEmpty()
 	return Text{s.pieces, s.log.String(), s.unread, s.seen}
 }
 
@@ -108,7 +112,7 @@ const maxOthers = 3
 
 func (s *splitter) add(line string, width int) {
 	if commands := readCommands(line); commands != nil {
-		s.end()
+		s.close()
 		s.next = nil
 		for _, c := range commands {
 			if !c.known && c.unread != "" {
@@ -127,7 +131,7 @@ func (s *splitter) add(line string, width int) {
 	case s.open == nil:
 		s.addLoose(line, width)
 	case isPrompt(line) && !isRemark(line), isSection(line):
-		s.end()
+		s.close()
 		s.next = nil
 	case s.open.dump != nil:
 		s.addToDump(line, width)
@@ -313,8 +317,11 @@ func (s *splitter) end() {
 		if r.dump != nil {
 			r.Text, r.Partial = r.dump.result()
 		}
-		if r.fits(r.prose) {
+		switch {
+		case r.fits(r.prose):
 			s.pieces = append(s.pieces, r.Piece)
+		case r.isTable() && r.Text != "" && !r.prose:
+			s.seeForm(&r.Piece)
 		}
 	}
 	s.open = nil
@@ -326,7 +333,7 @@ func (p *Piece) fits(prose bool) bool {
 	kind, version := openflow.Identify([]byte(p.Text))
 	switch {
 	case p.Text == "":
-		return false
+		return p.Empty && !prose
 	case p.Run.Command.Name == recording.Name(kind):
 		p.Run.OpenFlow = max(p.Run.OpenFlow, version)
 		return true
@@ -336,8 +343,12 @@ func (p *Piece) fits(prose bool) bool {
 		return shownBridge.MatchString(p.Text)
 	case p.Run.Command.Name == recording.LogicalFlows:
 		return strings.HasPrefix(p.Text, "Datapath: ")
-	case p.Run.Command.Prints != "":
-		return strings.HasPrefix(p.Text, "_uuid ")
+	case p.isTable():
+		listing, ok := ovsdb.AsListing(p.Text)
+		if ok {
+			p.Text, p.Empty = listing, listing == ""
+		}
+		return ok
 	}
 	if of := shapeOf(p.Run.Command.Name); of != nil {
 		return of.fits(p.Text)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ import (
 var headings = regexp.MustCompile(`^_uuid(?:(?: +|,)[a-z_][a-zA-Z0-9_]*)*$`)
 
 // AsListing returns a printed table in the format "list", whichever of the formats list, table, csv and json of ovs-vsctl and its like
-// it is in. ok is false for another text, and for rows without UUIDs.
+// it is in; "" for one without rows. ok is false for another text, and for rows without UUIDs.
 func AsListing(text string) (listing string, ok bool) {
 	text = strings.TrimLeft(text, "\n")
 	first, rest, _ := strings.Cut(text, "\n")
@@ -23,7 +24,7 @@ func AsListing(text string) (listing string, ok bool) {
 	var rows [][]string
 	switch {
 	case columnLine.MatchString(first) && strings.HasPrefix(first, "_uuid "):
-		return text, true
+		return asStrings(text), true
 	case strings.HasPrefix(first, `{"`) && strings.Contains(text, `"headings"`):
 		names, rows, ok = readJSON(text)
 	case !headings.MatchString(first):
@@ -43,7 +44,51 @@ func AsListing(text string) (listing string, ok bool) {
 		}
 		b.WriteByte('\n')
 	}
-	return b.String(), len(rows) > 0
+	return b.String(), true
+}
+
+// asStrings returns a listing of which no cell is in the notation of RFC 7047 (--data=json).
+func asStrings(text string) string {
+	if !strings.Contains(text, `: ["`) {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		name, value, found := strings.Cut(strings.TrimRight(line, "\r\n"), ": ")
+		if cell, ok := asText(json.RawMessage(value)); found && strings.HasPrefix(value, `["`) && ok {
+			line = name + ": " + cell + "\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// wordCharacters are the characters of numbers, UUIDs and strings without quotes.
+const wordCharacters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-.:"
+
+// References returns the UUIDs of rows in a value as ovs-vsctl prints it. Those in strings are in quotes.
+func References(text string) (list []string) {
+	for text != "" {
+		at := strings.IndexAny(text, `"`+wordCharacters)
+		if at < 0 {
+			return list
+		}
+		text = text[at:]
+		if text[0] == '"' {
+			quoted, err := strconv.QuotedPrefix(text)
+			if err != nil {
+				return list
+			}
+			text = text[len(quoted):]
+			continue
+		}
+		word := text[:len(text)-len(strings.TrimLeft(text, wordCharacters))]
+		if IsUUID(word) {
+			list = append(list, word)
+		}
+		text = text[len(word):]
+	}
+	return list
 }
 
 // readCSV reads a table in the format csv. Cells have no line breaks in the notation of ovs-vsctl.
@@ -84,18 +129,18 @@ func readColumns(first, rest string) (names []string, rows [][]string, ok bool) 
 		}
 	}
 	for line := range strings.Lines(rest) {
-		runes := []rune(strings.TrimRight(line, "\r\n")) // ovs-vsctl pads to characters
-		if len(runes) < 36 || !IsUUID(string(runes[:36])) {
+		line = strings.TrimRight(line, "\r\n") // lib/table.c pads to bytes, not to characters
+		if len(line) < 36 || !IsUUID(line[:36]) {
 			continue
 		}
 		row := make([]string, len(names))
 		for i, start := range starts {
-			end := len(runes)
+			end := len(line)
 			if i+1 < len(starts) {
-				end = min(starts[i+1]-1, len(runes))
+				end = min(starts[i+1]-1, len(line))
 			}
 			if start < end {
-				row[i] = strings.TrimRight(string(runes[start:end]), " ")
+				row[i] = strings.TrimRight(line[start:end], " ")
 			}
 		}
 		rows = append(rows, row)

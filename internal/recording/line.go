@@ -205,6 +205,10 @@ func readWords(words []string) run {
 		r.target = TargetOf(target)
 	}
 	r.words = wholeAddress(r.words)
+	// Without a condition, find prints what list prints.
+	if len(r.words) == 3 && r.words[1] == "find" && slices.Contains([]string{"ovs-vsctl", "ovn-nbctl", "ovn-sbctl"}, r.words[0]) {
+		r.words[1] = "list"
+	}
 	return r
 }
 
