@@ -54,7 +54,7 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	if match := supportconfigTop.FindStringSubmatch(path.Dir(name)); match != nil {
 		host = cmp.Or(match[1], match[2])
 	}
-	for _, output := range withConnections(latest(onNodes(text.Pieces, host), l.Earlier)) {
+	for _, output := range withSubstitutes(latest(onNodes(text.Pieces, host), l.Earlier)) {
 		partial := output.partial()
 		switch {
 		case partial == nil, output.Run.Command.Dump != "":
@@ -79,20 +79,29 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	return l.addLines(name, host, text.Log)
 }
 
-// withConnections takes the connections of the kernel for those of the datapath of a node that has no others, unless its
-// datapath is that of userspace.
-func withConnections(list []pasted) []pasted {
-	has := map[string]bool{}
+// withSubstitutes takes outputs for others that have the same and more, where a node lacks these: the ports of a bridge for what
+// ovs-ofctl show prints, and the connections of the kernel for those of the datapath, unless that is the one of userspace.
+func withSubstitutes(list []pasted) []pasted {
+	type subject struct {
+		host, argument string
+		command        recording.Name
+	}
+	has := map[subject]bool{}
 	for _, p := range list {
-		userspace := p.Run.Command.Name == workdir.RecordedSwitchShow && strings.Contains(p.Text, "datapath_type: netdev")
-		if userspace || p.Run.Command.Name == workdir.RecordedConntrack && p.partial() == nil {
-			has[p.Host] = true
+		switch name := p.Run.Command.Name; {
+		case name == workdir.RecordedSwitchShow && strings.Contains(p.Text, "datapath_type: netdev"):
+			has[subject{p.Host, "", workdir.RecordedConntrack}] = true
+		case p.partial() != nil:
+		case name == workdir.RecordedConntrack:
+			has[subject{p.Host, "", name}] = true
+		case name == workdir.RecordedShow:
+			has[subject{p.Host, p.Run.Argument, name}] = true
 		}
 	}
-	command, _ := recording.Find(workdir.RecordedConntrack)
 	for i, p := range list {
-		if p.Run.Command.Name == workdir.NamespaceConntrack && !has[p.Host] {
-			list[i].Run.Command = command
+		better, ok := map[recording.Name]recording.Name{workdir.NamespaceConntrack: workdir.RecordedConntrack, workdir.RecordedPorts: workdir.RecordedShow}[p.Run.Command.Name]
+		if ok && !has[subject{p.Host, p.Run.Argument, better}] {
+			list[i].Run.Command, _ = recording.Find(better)
 		}
 	}
 	return list

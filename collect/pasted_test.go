@@ -80,6 +80,35 @@ func utf16LE(text string) []byte {
 	return all
 }
 
+// TestPortsOfABridgeAreTakenFromATicket checks which output is kept as what ovs-ofctl show prints of a bridge, and that counters
+// are kept.
+func TestPortsOfABridgeAreTakenFromATicket(t *testing.T) {
+	const (
+		dump  = "[root@n1 ~]# ovs-ofctl dump-flows br0\nNXST_FLOW reply (xid=0x4):\n cookie=0x0, duration=1s, table=0, n_packets=1, n_bytes=1, priority=1 actions=output:2\n"
+		ports = " 1(p1): addr:aa:55:aa:55:00:0f\n     config:     0\n     state:      LIVE\n     speed: 0 Mbps now, 0 Mbps max\n LOCAL(br0): addr:5a:0c:99:ff:b3:49\n     config:     PORT_DOWN\n     state:      LINK_DOWN\n     speed: 0 Mbps now, 0 Mbps max\n"
+		desc  = "OFPST_PORT_DESC reply (OF1.4) (xid=0x2):\n" + ports
+		show  = "OFPT_FEATURES_REPLY (xid=0x2): dpid:00005a0c99ffb349\nn_tables:254, n_buffers:0\n" + ports
+		stats = "OFPST_PORT reply (OF1.3) (xid=0x2): 1 ports\n  port LOCAL: rx pkts=0, bytes=0, drop=?, errs=?, frame=?, over=?, crc=?\n           tx pkts=0, bytes=0, drop=?, errs=?, coll=?\n           duration=0.275s\n"
+		table = "OFPST_TABLE reply (OF1.3) (xid=0x2):\n  table 0:\n    active=1, lookup=0, matched=0\n\n  tables 1...253: ditto\n"
+	)
+	for name, c := range map[string]struct{ text, file, want string }{
+		"descriptions":          {dump + "[root@n1 ~]# ovs-ofctl -O OpenFlow14 dump-ports-desc br0\n" + desc, "show", desc},
+		"in a sentence":         {dump + "\nThis is the output of ovs-ofctl dump-ports-desc br0:\n\n" + desc, "show", desc},
+		"beside ovs-ofctl show": {dump + "[root@n1 ~]# ovs-ofctl dump-ports-desc br0\n" + desc + "[root@n1 ~]# ovs-ofctl show br0\n" + show, "show", show},
+		"before ovs-ofctl show": {dump + "[root@n1 ~]# ovs-ofctl show br0\n" + show + "[root@n1 ~]# ovs-ofctl dump-ports-desc br0\n" + desc, "show", show},
+		"of another bridge":     {dump + "[root@n1 ~]# ovs-ofctl dump-ports-desc br1\n" + desc, "show", ""},
+		"counters":              {dump + "[root@n1 ~]# ovs-ofctl -OOpenFlow13 dump-ports br0\n" + stats, "dump-ports", stats},
+		"tables":                {dump + "[root@n1 ~]# ovs-ofctl -O OpenFlow13 dump-tables br0\n" + table + "[root@n1 ~]# \n", "dump-tables", table},
+		"counters without rows": {dump + "[root@n1 ~]# ovs-ofctl dump-ports br0\novs-ofctl: br0 is not a bridge or a socket\n", "dump-ports", ""},
+	} {
+		_, _, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": c.text}), "a.md"))
+		got, _ := os.ReadFile(filepath.Join(dir, "recorded", "bridges", "br0", c.file))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %v: %q", name, err, got)
+		}
+	}
+}
+
 // TestStateOfADatapathIsTakenFromATicket checks what is kept of pasted flows of the datapath, and of connections in both forms.
 func TestStateOfADatapathIsTakenFromATicket(t *testing.T) {
 	const (

@@ -104,6 +104,9 @@ func Commands() []Command {
 		// Only OpenFlow 1.0 has the port flags no-flood, no-stp and no-receive-stp.
 		{Name: workdir.RecordedShow10, Scope: OfBridge, Line: "ovs-ofctl -O OpenFlow10 show",
 			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-ofctl -O OpenFlow10 show", OpenFlow: openflow.OpenFlow10}, {Plugin: openvswitch, Line: "ovs-ofctl show"}}},
+		{Name: workdir.RecordedPorts, Scope: OfBridge, Line: "ovs-ofctl dump-ports-desc", NotLive: true},
+		{Name: workdir.RecordedPortStats, Scope: OfBridge, Line: "ovs-ofctl dump-ports", NotLive: true},
+		{Name: workdir.RecordedTables, Scope: OfBridge, Line: "ovs-ofctl dump-tables", NotLive: true},
 		{Name: workdir.RecordedBridgeFlows, Scope: OfBridge, Line: "ovs-appctl bridge/dump-flows",
 			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows --offload-stats"}, {Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows"}}},
 		{Name: workdir.RecordedFeatures, Scope: OfBridge, Line: "ovs-appctl dpif/show-dp-features",
