@@ -80,6 +80,22 @@ func utf16LE(text string) []byte {
 	return all
 }
 
+// TestShownNetworksAreKept checks that outputs of show are kept with what they have, and that nothing is made of them.
+func TestShownNetworksAreKept(t *testing.T) {
+	const shown = "switch 212f73dd-d63d-4d72-864b-a537e9afbee2 (sw0)\n    port lp1\n        addresses: [\"00:00:00:5C:12:E8 10.16.19.177\"]\n"
+	for name, text := range map[string]string{"a command": "$ ovn-nbctl show\n" + shown, "lines alone": "It is\n\n" + shown, "a pod": "# kubectl exec db-0 -- ovn-nbctl show\n" + shown} {
+		nodes, found, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": text}), "a.md"))
+		got, _ := os.ReadFile(filepath.Join(dir, "host", "ovn-nbctl.show"))
+		kinds := ""
+		for _, node := range nodes {
+			kinds += node.kinds()
+		}
+		if err != nil || string(got) != shown || kinds != "host" || len(found.Remarks) != 1 || !strings.Contains(found.Remarks[0], "(1 switch, 1 port): it does not print whole rows: give ovn-nbctl list") {
+			t.Errorf("%s: %v %q %v", name, err, got, found)
+		}
+	}
+}
+
 // TestPortsOfABridgeAreTakenFromATicket checks which output is kept as what ovs-ofctl show prints of a bridge, and that counters
 // are kept.
 func TestPortsOfABridgeAreTakenFromATicket(t *testing.T) {

@@ -118,7 +118,7 @@ func isRunner(word string) bool {
 // placeOf returns the host or the pod in which the programs before a command have it run, "" if they don't tell. What is asked of an OVN
 // database is of the whole cluster.
 func placeOf(words []string, run recording.Invocation) string {
-	if run.Command.Prints != "" {
+	if run.Command.Prints != "" || strings.HasPrefix(run.Command.Line, "ovn-nbctl ") || strings.HasPrefix(run.Command.Line, "ovn-sbctl ") {
 		return ""
 	}
 	for i, word := range words {

@@ -113,6 +113,13 @@ func rowOfNetwork(line string) string {
 	if match := networkRow.FindStringSubmatch(line); match != nil {
 		return match[1]
 	}
+	word, rest, _ := strings.Cut(line, " ")
+	switch {
+	case word == "port" && rest != "" && !strings.HasSuffix(line, ":"):
+		return "port"
+	case word == "nat" && len(rest) == 36:
+		return "NAT rule"
+	}
 	return ""
 }
 
@@ -197,7 +204,7 @@ func (s *splitter) addSeen(line string) {
 		return
 	}
 	for _, one := range s.summaries {
-		if one.row == nil {
+		if one.row == nil || strings.HasSuffix(one.command, " show") { // which is read by its shape
 			continue
 		}
 		noun := one.row(line)

@@ -15,14 +15,19 @@ type shape struct {
 	line    *regexp.Regexp // matches the beginning of an entry
 	rest    *regexp.Regexp // matches what can be another line of one that a program has wrapped
 	end     string         // is in each whole entry; "" for nothing
+	// first matches the first line where no command line is above it, nil for one that line matches. The lines of such an output are
+	// no entries, and keep their indentation.
+	first *regexp.Regexp
 }
 
 // shapes returns the outputs that their lines tell, also without a command line.
 func shapes() []shape {
 	return []shape{
-		{workdir.RecordedDatapathFlows, datapathFlow, restOfFlow, "actions:"},
-		{workdir.RecordedConntrack, datapathConnection, restOfFlow, "reply=("},
-		{workdir.NamespaceConntrack, kernelConnection, restOfKernel, " use="},
+		{command: workdir.RecordedDatapathFlows, line: datapathFlow, rest: restOfFlow, end: "actions:"},
+		{command: workdir.RecordedConntrack, line: datapathConnection, rest: restOfFlow, end: "reply=("},
+		{command: workdir.NamespaceConntrack, line: kernelConnection, rest: restOfKernel, end: " use="},
+		{command: workdir.HostShownNB, line: shownNetwork, first: networkRow},
+		{command: workdir.HostShownSB, line: shownChassis, first: chassisRow},
 	}
 }
 
@@ -31,6 +36,10 @@ var (
 	datapathFlow = regexp.MustCompile(`^\s*(?:ufid:[0-9a-f-]{36},? (?:recirc_id|skb_priority|tunnel|in_port)\(|recirc_id\(|(?:skb_priority|tunnel|in_port)\(.*eth\()`)
 	restOfFlow   = regexp.MustCompile(`^(?:[\w().:=/<>|+*%#{}"@;~-]|, ?)+$`)
 	restOfKernel = regexp.MustCompile(`^[\w .:=\[\]-]+$`)
+	// shownNetwork matches the lines of ovn-nbctl show, and shownChassis those of ovn-sbctl show.
+	shownNetwork = regexp.MustCompile(`^\s*(?:(?:switch|router) ` + uuid + `|port \S|nat ` + uuid + `|(?:type|parent|tag|addresses|router-port|mac|ipv6-lla|networks|gateway chassis|external ip|external port\(s\)|logical ip|logical port|external mac|type|options): )`)
+	shownChassis = regexp.MustCompile(`^\s*(?:Chassis \S+$|hostname: |Encap \S+$|ip: |options: \{|Port_Binding \S|\S+ port_binding )`)
+	chassisRow   = regexp.MustCompile(`^Chassis (?:"[^"]+"|[\w.-]+)$`)
 	// flowHeading matches what dpctl/dump-flows prints above the flows of a thread.
 	flowHeading = regexp.MustCompile(`^flow-dump from [a-z].*:`)
 	// flowStatistic matches the beginning of what is printed between the match and the actions of a flow.
@@ -58,6 +67,8 @@ func (s *shape) begins(line string) bool { return s.line.MatchString(line) }
 func (s *splitter) addShaped(line string, width int) {
 	r := s.open
 	switch {
+	case r.shape.first != nil && r.shape.begins(line):
+		r.output.WriteString(line + "\n")
 	case r.shape.begins(line):
 		r.endEntry()
 		r.wrapped = entry{text: strings.TrimSpace(line), width: width, lines: 1}
@@ -79,7 +90,7 @@ func (s *splitter) addShaped(line string, width int) {
 // goesOn reports whether a line can be the rest of the last entry, which a program has wrapped.
 func (r *running) goesOn(line string) bool {
 	e := r.wrapped
-	if e.lines == 0 || e.lines >= maxLines || len(e.text)+len(line) > maxEntry || !r.shape.rest.MatchString(line) {
+	if r.shape.rest == nil || e.lines == 0 || e.lines >= maxLines || len(e.text)+len(line) > maxEntry || !r.shape.rest.MatchString(line) {
 		return false
 	}
 	return !r.shape.isWhole(e.text) || isTerminal(e.width)
@@ -116,11 +127,11 @@ func (r *running) endEntry() {
 
 // shapeFor returns the shape whose output a line begins, nil for none.
 func (s *splitter) shapeFor(line string) *shape {
-	if !strings.Contains(line, "(") && !strings.Contains(line, "src=") {
+	if !strings.ContainsAny(line, "(=") && !strings.HasPrefix(line, "Chassis ") && !strings.HasPrefix(line, "switch ") && !strings.HasPrefix(line, "router ") {
 		return nil
 	}
-	for _, one := range shapes() {
-		if one.begins(line) {
+	for _, one := range s.shapes {
+		if one.first == nil && one.begins(line) || one.first != nil && one.first.MatchString(line) && (s.open == nil || s.open.shape == nil || s.open.shape.command != one.command) {
 			return &one
 		}
 	}
@@ -140,6 +151,10 @@ func (s *splitter) beginShaped(of *shape, line string, width int) {
 
 // fits reports whether a text has a whole entry of the shape, or the heading of a list without entries.
 func (s *shape) fits(text string) bool {
+	if s.first != nil {
+		line, _, _ := strings.Cut(text, "\n")
+		return s.begins(line)
+	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if s.begins(line) && s.isWhole(line) && (s.command != workdir.RecordedDatapathFlows || strings.Contains(line, ", packets:")) {

@@ -58,6 +58,46 @@ func TestOutputsThatTheirLinesTell(t *testing.T) {
 
 const flows13 = flows
 
+// TestShownNetworks checks what is found of ovn-nbctl show and ovn-sbctl show, and what is said of them.
+func TestShownNetworks(t *testing.T) {
+	const (
+		nb      = "switch 212f73dd-d63d-4d72-864b-a537e9afbee2 (sw0)\n    port lp1\n        addresses: [\"00:00:00:5C:12:E8 10.16.19.177\"]\n    port sw0-r0\n        type: router\n        router-port: r0-sw0\nrouter d6966c6f-f52c-4b69-a38d-daaa6eb8b23d (r0) (aka web)\n    port r0-sw0\n        mac: \"0a:00:00:00:00:fe\"\n        networks: [\"10.0.0.254/24\"]\n    nat 38d2e67a-c264-4486-ae66-2455ee932509\n        external ip: \"172.16.0.5\"\n"
+		sb      = "Chassis \"33b7b40d-2efb-4232-8f63-bdff4231e10d\"\n    hostname: \"n1\"\n    Encap geneve\n        ip: \"10.0.0.4\"\n        options: {csum=\"true\"}\n    Port_Binding \"lp1\"\n"
+		nbSeen  = "`ovn-nbctl show` of OVN (1 switch, 3 ports, 1 router, 1 NAT rule): it does not print whole rows: give ovn-nbctl list"
+		sbSeen  = "`ovn-sbctl show` of OVN (1 chassis, 1 port binding): it does not print whole rows: give ovn-sbctl list"
+		nbShown = "ovn-nbctl.show"
+		sbShown = "ovn-sbctl.show"
+	)
+	for name, c := range map[string]struct {
+		text string
+		want [][2]string
+		seen []string
+	}{
+		"both":                  {"```\n$ ovn-sbctl show\n" + sb + "$ ovn-nbctl show\n" + nb + "```\n", [][2]string{{sbShown, sb}, {nbShown, nb}}, []string{sbSeen, nbSeen}},
+		"a pod":                 {"[root@m ~]# kubectl -n ovn exec ovnkube-db-0 -c nb-ovsdb -- ovn-nbctl --db=ssl:[::1]:6641 show\n" + nb, [][2]string{{"m " + nbShown, nb}}, []string{nbSeen}},
+		"kube-ovn's plugin":     {"# kubectl ko sbctl show\n" + sb, [][2]string{{sbShown, sb}}, []string{sbSeen}},
+		"without command lines": {"My network:\n\n" + nb + "\nand the chassis are\n\n" + sb + "\nThanks\n", [][2]string{{nbShown, nb}, {sbShown, sb}}, []string{nbSeen, sbSeen}},
+		"beside flows":          {"# ovn-nbctl show\n" + nb + "# ovs-ofctl -O OpenFlow13 dump-flows br-int\n" + flows, [][2]string{{nbShown, nb}, {"dump-flows br-int OpenFlow13", flows}}, []string{nbSeen}},
+		"one switch":            {"# ovn-nbctl show sw0\n" + nb, [][2]string{{nbShown, nb}}, nil},
+		"an error":              {"# ovn-nbctl show\novn-nbctl: unix:/var/run/ovn/ovnnb_db.sock: database connection failed ()\n", nil, nil},
+	} {
+		expect.Equal(t, found(c.text), c.want, name)
+		if c.seen == nil {
+			continue
+		}
+		read := ticket.Read(c.text)
+		if len(read.Seen) != len(c.seen) {
+			t.Errorf("%s: %v", name, read.Seen)
+			continue
+		}
+		for i, seen := range read.Seen {
+			if !strings.Contains(seen.String(), c.seen[i]) {
+				t.Errorf("%s: %v", name, seen)
+			}
+		}
+	}
+}
+
 // TestSummariesAreNamedForWhatTheyAre checks what is said of outputs that do not print whole rows, as ovn-nbctl 23.03 prints them.
 func TestSummariesAreNamedForWhatTheyAre(t *testing.T) {
 	const (

@@ -38,3 +38,18 @@ func (s *splitter) seeForm(p *Piece) {
 		s.seen = append(s.seen, Seen{Host: p.Host, Line: p.Line, Command: line, Instead: found.instead, form: true})
 	}
 }
+
+// seeShown notes what an output of show has, of which no database can be made.
+func (s *splitter) seeShown(p *Piece) {
+	found := summaryOf(s.summaries, p.Run.Command.Line)
+	if found == nil || found.row == nil || len(s.seen) == maxSeen {
+		return
+	}
+	seen := Seen{Host: p.Host, Line: p.Line, Command: found.command, Instead: found.instead}
+	for line := range strings.Lines(p.Text) {
+		if noun := found.row(strings.TrimSpace(line)); noun != "" {
+			seen.add(noun)
+		}
+	}
+	s.seen = append(s.seen, seen)
+}

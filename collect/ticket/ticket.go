@@ -69,7 +69,7 @@ func Read(text string) Text {
 	if isHTML(text) {
 		text = textOfHTML(text)
 	}
-	s := splitter{summaries: summaries()}
+	s := splitter{summaries: summaries(), shapes: shapes()}
 	for line := range strings.Lines(text) {
 		s.line++
 		s.add(plain(line))
@@ -91,6 +91,7 @@ type splitter struct {
 	seen   []Seen
 	// summaries are the outputs that may be seen.
 	summaries []summary
+	shapes    []shape // that lines without a command may have
 }
 
 // running is a command whose output is read.
@@ -320,6 +321,7 @@ func (s *splitter) end() {
 		switch {
 		case r.fits(r.prose):
 			s.pieces = append(s.pieces, r.Piece)
+			s.seeShown(&r.Piece)
 		case r.isTable() && r.Text != "" && !r.prose:
 			s.seeForm(&r.Piece)
 		}

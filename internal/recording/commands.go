@@ -150,6 +150,11 @@ func Commands() []Command {
 		command.Sos = []SosLine{{Plugin: ovnCentral, Line: tool + " --no-leader-only " + rest}, {Plugin: ovnCentral, Line: command.Line}}
 		table = append(table, command)
 	}
+	for _, name := range []Name{workdir.HostShownNB, workdir.HostShownSB} {
+		tool := strings.TrimSuffix(string(name), ".show")
+		table = append(table, Command{Name: name, Line: tool + " show", Host: true, NotLive: true,
+			Sos: []SosLine{{Plugin: ovnCentral, Line: tool + " --no-leader-only show"}, {Plugin: ovnCentral, Line: tool + " show"}}})
+	}
 	for _, t := range workdir.ListedTables() {
 		command := Command{Name: Name(workdir.RecordedList(t)), Line: "ovs-vsctl list " + t}
 		for _, line := range []string{"ovs-vsctl -t 5 list ", "ovs-vsctl list "} {
