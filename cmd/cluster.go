@@ -1,12 +1,17 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ovs-offline/answer/cluster"
+	"ovs-offline/collect/ticket"
+	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
@@ -20,12 +25,15 @@ func newCluster(shared *options) *cobra.Command {
 		Use: "cluster [FILE]...", Short: "Find out what is wrong with a clustered database, and how to repair it",
 		Long: "Read the files of the members of clustered OVN databases: who led in which term,\n" +
 			"what each member has and lacks, which servers count, what is wrong, and which\n" +
-			"commands repair it, in order. Nothing is changed, and no replica needs to run.\n\n" +
+			"commands repair it, in order. Nothing is changed, and no replica needs to run.\n" +
+			"Where only cluster/status is known: who leads, which servers reach a majority,\n" +
+			"who does not answer, who does not join, and what is not known.\n\n" +
 			"Without FILE, the collected databases are read, with the files of other members\n" +
 			"that were collected beside them. A FILE is the database of a member, or what\n" +
-			"`ovs-appctl cluster/status` printed on a server. The more are given, the more\n" +
-			"is known.\n\n" +
-			"Exit code 3: a file can't be read. Exit code 4: something is wrong.",
+			"`ovs-appctl cluster/status` printed on a server, also among other text of a\n" +
+			"ticket. The more are given, the more is known.\n\n" +
+			"Exit code 3: a file can't be read, or nothing tells about a cluster. Exit code\n" +
+			"4: something is wrong.",
 		Example: "  ovs-offline cluster ctl-1/ovnnb_db.db ctl-2/ovnnb_db.db ctl-3/ovnnb_db.db\n" +
 			"  ovs-offline cluster ovnsb_db.db status-of-ctl-1.txt\n" +
 			"  ovs-offline -w nodes cluster -o json | jq '.clusters[].problems[].repair'",
@@ -36,11 +44,11 @@ func newCluster(shared *options) *cobra.Command {
 			if len(o.nodes) > 0 {
 				return fault.Usagef("--node selects from the working directory, and files are given")
 			}
-			members, err := cluster.Given(args)
+			members, logs, err := givenMembers(args)
 			if err != nil {
 				return err
 			}
-			return o.report(command.Context(), members)
+			return o.report(command.Context(), members, logs)
 		},
 	}
 	o.nodeFlag(command)
@@ -62,18 +70,75 @@ func (o *clusterOptions) ofNodes(ctx context.Context, selected *set.Set, _ []str
 	if err != nil {
 		return err
 	}
-	if len(members) == 0 {
-		return fmt.Errorf("%s holds no OVN database: collect one, for example with ovs-offline collect", o.workdir)
+	logs, err := cluster.Logs(dirs...)
+	if err != nil {
+		return err
 	}
-	return o.report(ctx, members)
+	return o.report(ctx, members, logs)
 }
 
-func (o *clusterOptions) report(ctx context.Context, members []cluster.Member) error {
+// givenMembers returns the members and the logs of files that a user names: databases, and texts of tickets.
+func givenMembers(paths []string) (all []cluster.Member, logs []cluster.Log, err error) {
+	for _, name := range paths {
+		text, err := pasted(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		found, lines := pastedMembers(name, text), text.Log
+		if lines != "" {
+			logs = append(logs, cluster.Log{Name: name, Server: name, Open: func(ctx context.Context) (*daemonlog.Reader, error) {
+				return daemonlog.NewReader(ctx, strings.NewReader(lines), "ovsdb-server", daemonlog.Options{})
+			}})
+		}
+		if len(found) == 0 && lines == "" {
+			found, err = cluster.Given([]string{name})
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, logs, nil
+}
+
+// pasted reads a file as the text of a ticket. It is empty for a database, and for a file that is too long.
+func pasted(name string) (text ticket.Text, err error) {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > ticket.MaxBytes {
+		return text, err
+	}
+	content, err := os.ReadFile(name)
+	if err != nil || bytes.HasPrefix(content, []byte("OVSDB ")) {
+		return text, err
+	}
+	return ticket.Read(string(content)), nil
+}
+
+// pastedMembers returns a member for each output of cluster/status in a text.
+func pastedMembers(name string, text ticket.Text) (all []cluster.Member) {
+	for _, piece := range text.Pieces {
+		from := fmt.Sprintf("%s, line %d", name, piece.Line)
+		if piece.Host != "" {
+			from = piece.Host + ": " + from
+		}
+		all = append(all, cluster.StatusesIn(from, piece.Text)...)
+	}
+	return all
+}
+
+func (o *clusterOptions) report(ctx context.Context, members []cluster.Member, logs []cluster.Log) error {
 	report, err := cluster.Examine(ctx, members)
 	if err != nil {
 		return err
 	}
+	if err := report.AddLogs(ctx, logs); err != nil {
+		return err
+	}
 	errs := []error{o.emit(report, report.Print)}
+	if report.IsEmpty() {
+		errs = append(errs, fault.Wrap(fault.Undetermined, fmt.Errorf("nothing tells about a clustered database: give the database files of the servers (/var/lib/ovn/ovnnb_db.db, ovnsb_db.db), "+
+			"or what `ovs-appctl -t /var/run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound` printed on each")))
+	}
 	if len(report.Unjudged) > 0 {
 		errs = append(errs, errIncomplete)
 	}

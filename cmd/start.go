@@ -26,6 +26,7 @@ type startOptions struct {
 	image    string
 	versions versions.Pair
 	chassis  []string
+	build    string // the text whose commands make the node; "" for collected data
 	pods     podFlags
 	inPods   *pods.Options // nil for a start on this host
 }
@@ -40,14 +41,18 @@ func newStart(shared *options) *cobra.Command {
 			"switch of their only chassis, or the switches of the chassis that --chassis names. OVN of the\n" +
 			"databases' own release has to be installed or among the images. Of the NB database alone, --chassis\n" +
 			"has ovn-northd compute the SB database first. The report lists what is assumed.\n\n" +
+			"--build makes the node of commands instead: it carries out the commands of ovs-vsctl, ovs-ofctl and\n" +
+			"ovn-nbctl in a ticket, a guide or a script on an empty replica, as argument lists without a shell, and\n" +
+			"has ovn-northd and ovn-controller compute the flows. A command that reads a file, names an address or\n" +
+			"is not on the list of what a node is made of is refused and named.\n\n" +
 			"ovs-offline runs the installed tools, or the image, whose versions of Open vSwitch and OVN are\n" +
 			"closest to the node's: the same version, then the same minor version, then the next newer one, then\n" +
 			"the next older one. \"ovs-offline image add\" adds an image.\n\n" +
-			"Exit code 3 means that some of the collected data could not be restored, which the report names,\n" +
-			"or that no switch could be synthesised.",
+			"Exit code 3 means that some of the collected data could not be restored, or a command not carried\n" +
+			"out, which the report names, or that no switch could be synthesised.",
 		Example: "  ovs-offline start\n  ovs-offline start --runtime podman --ovs-version 3.1 --ovn-version 23.03\n" +
 			"  ovs-offline -w nodes start --node worker-0,worker-1\n" +
-			"  ovs-offline -w gathered start --chassis worker-0\n" +
+			"  ovs-offline -w gathered start --chassis worker-0\n  ovs-offline -w lab start --build ticket.md\n" +
 			"  ovs-offline -w nodes/worker-0 start --strict -o json >report.json",
 	}
 	command.RunE = func(command *cobra.Command, args []string) (err error) {
@@ -58,6 +63,7 @@ func newStart(shared *options) *cobra.Command {
 	}
 	command.Flags().StringSliceVar(&o.chassis, "chassis", nil, "where only OVN databases were collected: synthesise the switches of these chassis, by host name or system-id; \"all\" for all")
 	_ = command.RegisterFlagCompletionFunc("chassis", cobra.NoFileCompletions)
+	command.Flags().StringVar(&o.build, "build", "", "carry out the commands of this text (- for standard input) on an empty node, in an empty working directory")
 	command.Flags().StringVar(&o.image, "image", "", "image to run the daemons in: one of \"image list\", or any of an engine; for --runtime kubernetes, one in a registry, or a repository to choose from")
 	command.Flags().StringVar(&o.versions.OVS, "ovs-version", "", "run this version of Open vSwitch, or one that begins so (3.1), instead of the closest to the node's")
 	command.Flags().StringVar(&o.versions.OVN, "ovn-version", "", "run this version of OVN, or one that begins so (24.03)")
@@ -68,6 +74,7 @@ func newStart(shared *options) *cobra.Command {
 	command.Flags().BoolVar(&o.strict, "strict", false, "exit with code 3 also for placeholders and approximations")
 	o.runtimeFlag(command)
 	o.nodeFlag(command)
+	command.MarkFlagsMutuallyExclusive("build", "node")
 	o.outputFlag(command)
 	o.pods.add(command)
 	return command
@@ -77,6 +84,11 @@ func newStart(shared *options) *cobra.Command {
 // replicas. Where a switch can't be made up, the replica has the databases alone, and the exit code
 // shows it.
 func (o *startOptions) synthesiseAndStart(command *cobra.Command, args []string) error {
+	if o.build != "" {
+		if err := o.carryOut(command.Context()); err != nil {
+			return err
+		}
+	}
 	options := synth.Options{Chassis: o.chassis, Release: release.Options{Runtime: o.runtime, Version: version}}
 	progress := o.progress()
 	lacking, err := set.Synthesise(command.Context(), o.workdir, o.nodes, options, func(line string) { progress.note("%s", line) })

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/x509"
@@ -128,27 +129,62 @@ type printedMember struct {
 }
 
 // placeStatuses gives the outputs of cluster/status to the nodes with a database of the server that
-// printed them, or to the only node.
+// printed them, or else to the first node. Those that one node gets stay together.
 func (r *filesReader) placeStatuses(nodes []*recording.Recording) error {
 	for _, printed := range r.loose.statuses {
+		var of []*recording.Recording
 		for _, node := range nodes {
-			if len(nodes) > 1 && !r.hasServer(node, printed.status.Server) || len(node.Outputs(printed.Command, "")) > 0 {
-				continue
+			if r.hasServer(node, printed.status.Server) {
+				of = append(of, node)
 			}
-			file, err := os.Open(printed.Spooled)
-			if err != nil {
+		}
+		if len(of) == 0 {
+			of = nodes[:min(1, len(nodes))]
+		}
+		for _, node := range of {
+			if err := r.addPrinted(node, printed.Output); err != nil {
 				return err
 			}
-			output := printed.Output
-			output.File, err = archive.Spool(r.ctx, r.spool, file) // several nodes may get it
-			file.Close()
-			if err != nil {
-				return err
-			}
-			node.All = append(node.All, output)
 		}
 	}
 	return nil
+}
+
+// maxPrinted bounds what a node gets of outputs of cluster/status, in bytes. One has about a thousand.
+const maxPrinted = 256 << 10
+
+// addPrinted adds an output of cluster/status to a node, behind those that it has.
+func (r *filesReader) addPrinted(node *recording.Recording, output recording.Output) error {
+	var text []byte
+	at := slices.IndexFunc(node.All, func(other recording.Output) bool { return other.Command == output.Command })
+	if at < 0 {
+		at = len(node.All)
+		node.All = append(node.All, output)
+	} else if err := appendFile(&text, node.All[at].Spooled); err != nil {
+		return err
+	}
+	if len(text) >= maxPrinted {
+		node.Lost = append(node.Lost, output.Origin+" is left out: there are too many outputs of cluster/status")
+		return nil
+	}
+	if err := appendFile(&text, output.Spooled); err != nil {
+		return err
+	}
+	file, err := archive.Spool(r.ctx, r.spool, bytes.NewReader(text)) // several nodes may get it
+	node.All[at].File = file
+	return err
+}
+
+// appendFile appends the beginning of a file to a text, and the end of its last line.
+func appendFile(text *[]byte, name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxPrinted))
+	*text = append(append(*text, content...), '\n')
+	return err
 }
 
 // hasServer reports whether a node has a database file of a server of a cluster.

@@ -193,7 +193,7 @@ func mergeLog(named recording.LogFile, isNamed bool, shown recording.LogFile) re
 
 // isTicket reports whether a file is text into which outputs of commands were pasted, one of them near its beginning.
 func isTicket(name string, start []byte) bool {
-	return mayBeTicket(name, start) && (ticket.Mentions(start) || supportconfigFile.MatchString(name) && ticket.IsSectioned(start))
+	return mayBeTicket(name, start) && (ticket.Mentions(start) || len(raft.Split(string(start))) > 0 || supportconfigFile.MatchString(name) && ticket.IsSectioned(start))
 }
 
 // mayBeTicket reports whether a file may be text into which outputs of commands were pasted. Files of

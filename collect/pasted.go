@@ -30,7 +30,7 @@ func (l *looseReader) readWhole(name string, id identity) identity {
 	for _, seen := range text.Seen {
 		l.seen = append(l.seen, seen.String())
 	}
-	known := slices.ContainsFunc(text.Pieces, func(p ticket.Piece) bool { return !p.Loose })
+	known := slices.ContainsFunc(text.Pieces, func(p ticket.Piece) bool { return !p.Loose || isStatus(p) })
 	if known || len(text.Pieces) > 1 || len(text.Pieces) == 1 && id.kind == unknownFile || id.kind == unknownFile && text.Log != "" {
 		l.texts[name] = text
 		return identity{kind: ticketFile}
@@ -189,7 +189,7 @@ type pasted struct {
 }
 
 // latest returns of the outputs of one command the last whole one. If none is whole, it returns the parts that were printed: of each
-// filter the last. With earlier, the first takes the place of the last.
+// filter the last. Outputs of cluster/status stay together. With earlier, the first takes the place of the last.
 func latest(pieces []ticket.Piece, earlier bool) (list []pasted) {
 	if earlier {
 		pieces = slices.Clone(pieces)
@@ -207,6 +207,10 @@ func latest(pieces []ticket.Piece, earlier bool) (list []pasted) {
 		if !again {
 			at[k] = len(list)
 			list = append(list, pasted{Piece: p})
+			continue
+		}
+		if isStatus(p) { // of several servers, or of several moments
+			list[i].Text += p.Text
 			continue
 		}
 		list[i].join(p)
@@ -288,6 +292,11 @@ func (p *pasted) partial() *workdir.Partial {
 		return nil
 	}
 	return &found
+}
+
+// isStatus reports whether a piece is what cluster/status printed.
+func isStatus(p ticket.Piece) bool {
+	return p.Run.Command.Name == workdir.HostStatusNB || p.Run.Command.Name == workdir.HostStatusSB
 }
 
 func readTicket(file archive.File) (string, error) {

@@ -148,3 +148,32 @@ func TestStateOfADatapathIsTakenFromATicket(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusesOfOneNodeStayTogether collects what cluster/status printed on several servers: in one ticket, and in a file each. No output
+// may take the place of another one.
+func TestStatusesOfOneNodeStayTogether(t *testing.T) {
+	status := func(id string) string {
+		return id + "\nName: OVN_Southbound\nCluster ID: a309 (a3090f2b-0246-4daa-a14e-40e369dd955e)\nServer ID: " + id + " (" + id + "a898-f5f1-4f4a-b049-f1926274d4f3)\nStatus: cluster member\n"
+	}
+	const command = "# ovs-appctl -t /var/run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound\n"
+	for name, files := range map[string]map[string]string{
+		"one ticket":            {"a.md": "No leader:\n\n" + command + status("0001") + "\nand\n" + command + status("0002") + "and later\n" + command + status("0003")},
+		"without command lines": {"a.txt": "Look:\n```\n" + status("0001") + "```\n```\n" + status("0002") + "```\n```\n" + status("0003") + "```\n"},
+		"a file each":           {"a.txt": status("0001"), "b.txt": status("0002"), "c.txt": status("0003")},
+	} {
+		nodes, _, dir, err := takeFiles(t, Options{}, folder(t, files))
+		if err != nil || len(nodes) != 1 {
+			t.Errorf("%s: %v %v", name, nodes, err)
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "host", "cluster.status.sb"))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, id := range []string{"0001", "0002", "0003"} {
+			if !strings.Contains(string(text), "Server ID: "+id) {
+				t.Errorf("%s: %s is missing in %s", name, id, text)
+			}
+		}
+	}
+}

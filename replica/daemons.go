@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,6 +33,11 @@ func vswitchd(wd *workdir.Dir) runtime.Daemon {
 		Args:   []string{"--enable-dummy=system", "unix:" + wd.Socket(workdir.OVS)},
 		RunDir: wd.VarRun(workdir.OVS), Log: wd.Log(roleVswitchd),
 	}
+}
+
+// StopSwitch stops the ovs-vswitchd of a replica. The servers of its databases go on running.
+func StopSwitch(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) error {
+	return rt.Stop(ctx, vswitchd(wd))
 }
 
 // daemons returns all daemons that a replica of the workdir can have, in the order

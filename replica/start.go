@@ -291,7 +291,7 @@ func (s *starter) finish() error {
 			s.report.Remark(remark)
 		}
 	}
-	s.report.Synthesised, s.report.Moments = s.manifest.Synthesis(), s.manifest.Moments()
+	s.report.Synthesised, s.report.Built, s.report.Moments = s.manifest.Synthesis(), s.manifest.Built(), s.manifest.Moments()
 	for _, collection := range s.manifest.Collections {
 		if collection.Kind == workdir.Host {
 			continue // the replica does not use it

@@ -35,7 +35,16 @@ type Report struct {
 	// Remarks are sentences about the databases.
 	Remarks []string `json:"remarks,omitempty"`
 	Nodes   int      `json:"nodes"`
-	Rules   int      `json:"rules"` // that looked
+	Rules   int      `json:"rules"`
+	Judged  int      `json:"judged"` // the rules that had data to look at
+	// Missing lists what the other rules had needed, what most of them needed first.
+	Missing []Missing `json:"missing,omitempty"`
+}
+
+// Missing is data that was not collected.
+type Missing struct {
+	Data  string `json:"data"`
+	Rules int    `json:"rules"` // which looked at nothing without it
 }
 
 // Run lets every rule look at the nodes of a set. No replica needs to run.
@@ -55,6 +64,9 @@ func Run(ctx context.Context, selected *set.Set, options Options) (*Report, erro
 	c := rule.Of(deployments, options.Programs)
 	all := rules.All()
 	run := &run{options: options, report: &Report{Findings: []rule.Finding{}, Unjudged: bad, Remarks: append(selected.Remarks(), remarks...), Nodes: len(c.Nodes()), Rules: len(all)}}
+	if err := run.report.count(c, all); err != nil {
+		return nil, err
+	}
 	fast, slow := all, []rule.Rule(nil)
 	if i := slices.IndexFunc(all, func(r rule.Rule) bool { return r.Slow }); i >= 0 {
 		fast, slow = all[:i], all[i:]

@@ -216,6 +216,10 @@ func controlFaults() []fault {
 // nodeFaults are faults of single nodes.
 func nodeFaults() []fault {
 	return []fault{
+		{name: "neutron's agent leaves a port in its dead VLAN", rule: "port-in-dead-vlan", says: "port tapdead is in the dead VLAN",
+			plant: `vsctl@compute1 add-port br-int tapdead tag=4095 -- set Interface tapdead type=internal`, undo: `vsctl@compute1 del-port br-int tapdead`},
+		{name: "a port is moved into the dead VLAN", rule: "port-in-dead-vlan", says: "port tapoff is in the dead VLAN", beside: true,
+			plant: `vsctl@gateway add-port br-int tapoff -- set Port tapoff tag=4095 -- set Interface tapoff type=internal`, undo: `vsctl@gateway del-port br-int tapoff`},
 		{name: "an interface has a type that does not exist", rule: "interface-without-port-number", says: "interface tapbad could not be added", logs: true,
 			plant: `vsctl@compute1 add-port br-int tapbad -- set Interface tapbad type=bogus`, undo: `vsctl@compute1 del-port br-int tapbad`},
 		{name: "ovs-vswitchd logs an interface of a type that does not exist", rule: "port-not-added", says: "could not add port tapbad: Address family not supported by protocol", beside: true},

@@ -81,3 +81,12 @@ func TestEachRuleIsPlantedTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestEachRuleSaysWhatItReads fails for a rule that names no data, by which an all-clear would count it as one that looked.
+func TestEachRuleSaysWhatItReads(t *testing.T) {
+	for _, r := range rules.All() {
+		if len(r.Needs) == 0 && r.Name != "data-lost" { // which reads what each collection writes
+			t.Errorf("the rule %s does not say what it reads", r.Name)
+		}
+	}
+}

@@ -35,8 +35,24 @@ func (r *Report) Summary() string {
 	if len(r.Findings) > 0 {
 		found = phrase.Count(errors, "error") + ", " + phrase.Count(warnings, "warning")
 	}
-	return fmt.Sprintf("%s on %s by %s", found, phrase.Count(r.Nodes, "node"), phrase.Count(r.Rules, "rule"))
+	found += " on " + phrase.Count(r.Nodes, "node") + " by "
+	if r.Judged == r.Rules {
+		return found + phrase.Count(r.Rules, "rule")
+	}
+	var missing []string
+	for _, m := range r.Missing {
+		missing = append(missing, "no "+m.Data)
+	}
+	more := ""
+	if len(missing) > mostMissing {
+		more = fmt.Sprintf(" and %d more", len(missing)-mostMissing)
+		missing = missing[:mostMissing]
+	}
+	return fmt.Sprintf("%s%d of %s; %d had no data: %s%s", found, r.Judged, phrase.Count(r.Rules, "rule"), r.Rules-r.Judged, strings.Join(missing, ", "), more)
 }
+
+// mostMissing is how many kinds of missing data a summary names.
+const mostMissing = 5
 
 func printFinding(page *show.Page, f rule.Finding, detail bool) {
 	page.Printf("%s\n", terminal.Escape(Line(f)))

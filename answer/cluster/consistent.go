@@ -86,16 +86,21 @@ func (g *group) outvoted(c raft.Contradiction) string {
 // this one: create-cluster was run where join-cluster was meant.
 func (g *group) twoClusters(groups []*group) (problems []*Problem) {
 	for _, other := range groups {
-		if other == g || other.database != g.database || other.newest == nil || !g.prevails(other) {
+		if other == g || other.database != g.database || other.isEmpty() || g.isEmpty() || !g.prevails(other) {
 			continue
 		}
 		shared := g.sharedHosts(other)
-		p := &Problem{Kind: TwoClusters, Severity: Error, Servers: serversOf(other.members),
-			What:     fmt.Sprintf("there are two clusters of %s: %s with %d servers, and %s with %d (%s)", g.database, short(g.id), len(g.config), short(other.id), len(other.config), other.names(serversOf(other.members))),
+		p := &Problem{Kind: TwoClusters, Severity: Error, Servers: other.shownServers(),
+			What:     fmt.Sprintf("there are two clusters of %s: %s with %d servers, and %s with %d (%s)", g.database, short(g.id), len(g.config), short(other.id), len(other.config), other.names(other.shownServers())),
 			Evidence: []string{fmt.Sprintf("cluster %s: %s", g.id, describe(g.config)), fmt.Sprintf("cluster %s: %s", other.id, describe(other.config))},
 			Follows:  "each has data of its own, and clients see that of the server that they reach"}
 		if len(shared) == 0 {
 			p.Severity, p.Follows = Note, "they share no address, so they may be of two deployments; if they should be one, servers of the smaller have to join the other"
+			problems = append(problems, p)
+			continue
+		}
+		if g.newest == nil || other.newest == nil {
+			p.Repair = g.plan().look("statuses do not show which data to keep: give the files of servers of both (ovs-offline cluster FILE...), or compare what they hold (ovs-offline compare)").steps
 			problems = append(problems, p)
 			continue
 		}
@@ -108,6 +113,20 @@ func (g *group) twoClusters(groups []*group) (problems []*Problem) {
 		problems = append(problems, p)
 	}
 	return problems
+}
+
+// isEmpty reports whether no server is known that has joined the cluster.
+func (g *group) isEmpty() bool { return g.newest == nil && len(g.config) == 0 }
+
+// shownServers returns the servers whose files or statuses were given.
+func (g *group) shownServers() []string {
+	list := serversOf(g.members)
+	for _, server := range slices.Sorted(maps.Keys(g.statuses)) {
+		if g.member(server) == nil {
+			list = append(list, server)
+		}
+	}
+	return list
 }
 
 // takeOver lets the server at an address leave another cluster and join this one.

@@ -16,10 +16,10 @@ import (
 func Examine(ctx context.Context, files []Member) (*Report, error) {
 	report := &Report{Clusters: []*Cluster{}}
 	var members []*member
-	statuses := map[string]*raft.Status{} // by the UUID of the server
+	statuses := map[string]*printed{} // by the UUID of the server
 	for _, given := range files {
-		if status, ok := raft.ParseStatus(given.Status); ok {
-			statuses[status.Server] = &status
+		if !addStatus(statuses, given) {
+			report.leaveOut(given.Name)
 		}
 		if given.Path == "" {
 			continue
@@ -42,6 +42,7 @@ func Examine(ctx context.Context, files []Member) (*Report, error) {
 	for _, g := range groups {
 		g.addStatuses(statuses)
 	}
+	groups = withStatuses(groups, statuses)
 	var all []*Cluster
 	for _, g := range groups {
 		cluster, err := g.examine(ctx, groups)
@@ -54,11 +55,19 @@ func Examine(ctx context.Context, files []Member) (*Report, error) {
 	return report, nil
 }
 
+// leaveOut says once that there are more servers than are examined.
+func (r *Report) leaveOut(name string) {
+	const reason = "there are statuses of too many servers: this one and later ones are left out"
+	if !slices.ContainsFunc(r.Unjudged, func(one Unjudged) bool { return one.Reason == reason }) {
+		r.Unjudged = append(r.Unjudged, Unjudged{name, reason})
+	}
+}
+
 // member is a file that was read, and what its server printed.
 type member struct {
 	given  Member
 	log    *raft.Member
-	status *raft.Status // nil if it is not known
+	status *printed // nil if it is not known
 	state  State
 }
 
@@ -70,7 +79,7 @@ type group struct {
 	id       string    // "" if only servers are known that have not joined
 	members  []*member // all files, the newest first
 	older    []*member // other files of servers that are among members
-	statuses map[string]*raft.Status
+	statuses map[string]*printed
 
 	newest    *member           // the member with the most of the log; nil if none has joined
 	committed map[string]string // the servers as of the last committed configuration
@@ -85,7 +94,7 @@ func grouped(members []*member) []*group {
 	find := func(database, id string) *group {
 		i := slices.IndexFunc(groups, func(g *group) bool { return g.database == database && g.id == id })
 		if i < 0 {
-			groups = append(groups, &group{database: database, id: id, statuses: map[string]*raft.Status{}})
+			groups = append(groups, &group{database: database, id: id, statuses: map[string]*printed{}})
 			i = len(groups) - 1
 		}
 		return groups[i]
@@ -212,7 +221,7 @@ func (g *group) stateOf(m *member) State {
 }
 
 // addStatuses takes what the servers of the group printed.
-func (g *group) addStatuses(all map[string]*raft.Status) {
+func (g *group) addStatuses(all map[string]*printed) {
 	for server, status := range all {
 		_, known := g.config[server]
 		if m := g.member(server); m != nil {
@@ -220,6 +229,7 @@ func (g *group) addStatuses(all map[string]*raft.Status) {
 		}
 		if known || status.Cluster != "" && status.Cluster == g.id {
 			g.statuses[server] = status
+			status.placed = true
 		}
 	}
 }
@@ -259,7 +269,7 @@ func (g *group) majority() int { return len(g.config)/2 + 1 }
 func (g *group) examine(ctx context.Context, groups []*group) (*Cluster, error) {
 	c := &Cluster{Database: g.database, ID: g.id, Servers: g.servers(), Committed: g.committed, Terms: []Term{}, Problems: []*Problem{}}
 	if g.newest == nil {
-		c.Problems = append(c.Problems, g.joining(groups)...)
+		g.examineStatuses(c, groups)
 		return c, nil
 	}
 	if !maps.Equal(g.config, g.committed) {
@@ -272,7 +282,7 @@ func (g *group) examine(ctx context.Context, groups []*group) (*Cluster, error) 
 		return nil, err
 	}
 	for _, problems := range [][]*Problem{
-		g.twoClusters(groups), g.quorum(), contradictions, g.refused(), g.sameServer(ctx), g.joining(groups), g.dead(), g.gone(), g.failed(),
+		g.twoClusters(groups), g.quorum(), contradictions, g.refused(), g.sameServer(ctx), g.joining(groups), g.joiningPrinted(), g.dead(), g.gone(), g.failed(),
 		g.apart(), g.cutOff(), g.behind(), g.pending(), g.uncommitted(), g.differing(), g.bouncing(c.Terms), g.noFile(),
 	} {
 		c.Problems = append(c.Problems, problems...)

@@ -85,7 +85,7 @@ func (g *group) cannotWrite() (list []string) {
 	for _, server := range slices.Sorted(maps.Keys(g.statuses)) {
 		status, m := g.statuses[server], g.member(server)
 		hushed := slices.ContainsFunc(silent, func(peer silentPeer) bool { return peer.server == server })
-		if status.Status == "failed" || m != nil && hushed && status.Last > m.log.Last() {
+		if status.state() == hasFailed || m != nil && hushed && status.Last > m.log.Last() {
 			list = append(list, server)
 		}
 	}
@@ -100,7 +100,7 @@ func (g *group) failed() (problems []*Problem) {
 			What:    fmt.Sprintf("%s cannot write its file: its disk is full or broken", g.name(server)),
 			Follows: "it confirms nothing to the leader, so it counts as lost for the majority. If its disk gets room while it runs, its file gets a gap, and the server never starts on it again",
 			Repair:  g.makeRoom(status.Address)}
-		p.Evidence = []string{fmt.Sprintf("cluster/status: Status: %s; its last entry is %d", status.Status, status.Last)}
+		p.Evidence = []string{fmt.Sprintf("cluster/status: Status: %s; its last entry is %d", status.state(), status.Last)}
 		if m := g.member(server); m != nil {
 			p.Evidence = append(p.Evidence, fmt.Sprintf("%s: the last entry in the file is %d", m.given.Name, m.log.Last()))
 		}

@@ -277,6 +277,7 @@ func TestSoundClusterHasNoProblem(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			l := start(t, n)
 			l.serves(l.Members...)
+			l.statusesOfSound()
 			report := l.examine(l.collect(l.Members, l.Members...))
 			for _, c := range report.Clusters {
 				if len(c.Problems) > 0 || len(c.Committed) != n || len(report.Clusters) != 1 {
@@ -406,6 +407,7 @@ func TestDiskOfAMemberIsReplaced(t *testing.T) {
 	replaced.Start()
 	replaced.WaitFor("Status: cluster member")
 	l.write(leader, 1)
+	l.statusesOfNewID(leader, replaced, old)
 	p := l.one(l.examine(l.collect(l.Members)), cluster.SameAddress)
 	l.says(p, replaced.Address, old[:4])
 	l.one(l.examine(append(l.collect(l.Members), files...)), cluster.SameAddress, cluster.Behind)
@@ -427,6 +429,7 @@ func TestMemberWasRemovedWhileItWasDown(t *testing.T) {
 	l.write(leader, 2)
 	removed.Start()
 	printed := l.tries(removed)
+	l.only("removed", l.seen(leader, removed), cluster.WasRemoved, removed)
 	p := l.one(l.examine(l.collect(l.Members, printed...)), cluster.WasRemoved)
 	l.says(p, removed.Address, "kick")
 	if p.Severity != cluster.Error {
@@ -548,6 +551,7 @@ func TestJoinsAtAWrongAddress(t *testing.T) {
 	joining := l.Add()
 	joining.Join(joining.Address + ".other")
 	joining.Start()
+	l.statusesOfJoining(joining, "none of its remote addresses is that of a server of the cluster")
 	p := l.one(l.examine(l.collect(l.Members, joining)), cluster.StuckJoining)
 	l.says(p, joining.Address, "none of its remote addresses")
 	l.repair(p)
@@ -565,6 +569,7 @@ func TestLeaderDiesWhileAServerJoins(t *testing.T) {
 			joining.Join(leader.Address)
 			joining.Start()
 			l.write(l.leaderWithout(leader), 2)
+			l.statusesOfJoining(joining, "take no part", leader)
 			p := l.one(l.examine(l.collect(l.Members)), cluster.StuckJoining, cluster.Behind)
 			l.says(p, joining.Address, leader.Address, "take no part")
 			l.repair(p)
@@ -584,6 +589,7 @@ func TestServerJoinsAClusterWithoutMajority(t *testing.T) {
 	joining := l.Add()
 	joining.Join(leader.Address)
 	joining.Start()
+	l.statusesOfLostMajority([]*ovs.Member{leader}, down...)
 	report := l.examine(l.collect(l.Members, printed...))
 	l.says(l.one(report, cluster.StuckJoining, cluster.NoLeader), "no majority or no leader")
 	l.repair(l.one(report, cluster.NoLeader, cluster.StuckJoining))
@@ -664,6 +670,7 @@ func TestMemberIsCutOff(t *testing.T) {
 			apart.CutOff()
 			l.write(l.leaderWithout(apart), 3)
 			printed := l.tries(apart)
+			l.statusesOfCutOff(apart)
 			p := l.one(l.examine(l.collect(l.Members, printed...)), cluster.Apart)
 			l.says(p, apart.Address, "in vain")
 			l.repair(p)

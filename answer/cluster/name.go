@@ -23,7 +23,7 @@ func (g *group) address(server string) string {
 		return status.Address
 	}
 	if g.newest == nil {
-		return ""
+		return g.config[server]
 	}
 	for _, m := range g.members {
 		for _, change := range m.log.Changes {
@@ -43,6 +43,8 @@ func (g *group) name(server string) string {
 	}
 	if m := g.member(server); m != nil {
 		text += " (" + m.given.Name + ")"
+	} else if status := g.statuses[server]; status != nil && status.name != "" {
+		text += " (" + status.name + ")"
 	}
 	return text
 }
@@ -92,17 +94,17 @@ func (g *group) servers() (rows []*Server) {
 			}
 		}
 		if m.status != nil {
-			row.Status = m.status.Status
+			row.Status = m.status.state()
 		}
 		rows = append(rows, row)
 	}
 	if g.newest == nil {
-		return rows
+		return append(rows, g.statusRows()...)
 	}
 	for _, server := range g.absent() {
 		row := &Server{ID: server, Address: g.config[server], State: Absent}
 		if status := g.statuses[server]; status != nil {
-			row.Status, row.Term = status.Status, status.Term
+			row.Status, row.Term = status.state(), status.Term
 		}
 		rows = append(rows, row)
 	}

@@ -26,7 +26,7 @@ func (g *group) serves() bool {
 // whose printed status says that they know no leader.
 func (g *group) candidates() (list []*member) {
 	for _, m := range g.voters() {
-		if m.log.Elections() > 1 || m.status != nil && m.status.Apart() != "" && m.status.Status != "failed" {
+		if m.log.Elections() > 1 || m.status != nil && m.status.Apart() != "" && m.status.state() != hasFailed {
 			list = append(list, m)
 		}
 	}
@@ -188,8 +188,12 @@ func (g *group) dead() (problems []*Problem) {
 	for _, server := range g.cannotWrite() {
 		reported[server] = true
 	}
+	if g.newest == nil && len(g.noMajorityPrinted()) > 0 {
+		return problems // which names them, and no server can be removed
+	}
 	for _, silent := range g.silent() {
-		if reported[silent.server] {
+		own := g.statuses[silent.server]
+		if reported[silent.server] || g.sharesAddress(silent.server) || g.newest == nil && own != nil && own.Apart() != "" { // it runs, and is apart
 			continue
 		}
 		reported[silent.server] = true
@@ -227,18 +231,25 @@ type silentPeer struct {
 func (g *group) silent() (list []silentPeer) {
 	for _, id := range slices.Sorted(maps.Keys(g.statuses)) {
 		status := g.statuses[id]
-		if status.Leader != "self" {
+		if status.Leader != "self" || g.leader().server != id {
 			continue
 		}
-		limit := 2 * max(status.ElectionTimer, raft.UsualElectionTimer)
+		limit := status.limit()
 		for _, peer := range status.Peers {
 			server := g.byShort(peer.Short, peer.Address)
-			if server == "" || peer.Self || peer.Silent >= 0 && peer.Silent < limit || peer.Silent < 0 && peer.Connected {
+			lost := g.newest == nil && status.Connections && !peer.Connected // no file shows whether the server went on
+			if server == "" || server == id || peer.Self || peer.Silent >= 0 && peer.Silent < limit && !lost || peer.Silent < 0 && (peer.Connected || !status.Connections) {
 				continue
 			}
 			evidence := "it never heard of it"
-			if peer.Silent >= 0 {
+			switch {
+			case peer.Silent >= 0:
 				evidence = fmt.Sprintf("its last message was %v ago", time.Duration(peer.Silent)*time.Millisecond)
+				if lost {
+					evidence += ", and no connection is up"
+				}
+			case !status.hasTimes():
+				evidence = "no connection is up"
 			}
 			list = append(list, silentPeer{peer, server, fmt.Sprintf("cluster/status of the leader %s: of %s, %s", g.name(id), peer.Address, evidence)})
 		}

@@ -108,6 +108,9 @@ func (g *group) speaker(not string) string {
 	if best != nil {
 		return best.log.Address
 	}
+	if leader := g.leader(); leader.server != "" && leader.server != not {
+		return g.config[leader.server]
+	}
 	for _, server := range slices.Sorted(maps.Keys(g.config)) {
 		if server != not && g.member(server) == nil {
 			return g.config[server]

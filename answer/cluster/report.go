@@ -42,12 +42,16 @@ type Cluster struct {
 	Pending       map[string]string `json:"pending,omitempty"`
 	ElectionTimer int64             `json:"electionTimer,omitempty"` // in milliseconds
 	Terms         []Term            `json:"terms"`                   // the latest ones, the oldest first
-	Problems      []*Problem        `json:"problems"`
+	// Leader is the UUID of the leader as of the outputs of cluster/status, where no file tells; "" if they name none.
+	Leader string `json:"leader,omitempty"`
+	// Unknown is what cannot be judged from what was given.
+	Unknown  []string   `json:"unknown,omitempty"`
+	Problems []*Problem `json:"problems"`
 }
 
 // Server is a server of a cluster, or one that was or wants to be one.
 type Server struct {
-	ID      string `json:"id"`
+	ID      string `json:"id"` // its UUID, or the beginning of it that other servers printed
 	Address string `json:"address,omitempty"`
 	Name    string `json:"name,omitempty"` // of its file or host; "" if no file of it was given
 	State   State  `json:"state"`
@@ -61,6 +65,9 @@ type Server struct {
 	Changed   time.Time `json:"changed,omitzero"` // time of the last committed entry that has one
 	Schema    string    `json:"schema,omitempty"` // version
 	Status    string    `json:"status,omitempty"` // as its server printed it
+	Role      string    `json:"role,omitempty"`   // the same
+	// Connected has the servers with which it printed a connection, nil if it printed no list.
+	Connected []string `json:"connected,omitzero"`
 }
 
 // State is the state of a server in its cluster.
@@ -76,6 +83,9 @@ const (
 	Cut     State = "cut off" // the end of its file is missing or can't be read
 	Older   State = "copy"    // another file of the same server is newer
 	Absent  State = "no file"
+	Unseen  State = "no status" // neither its file nor its status was given
+	Alone   State = "apart"     // it knows no leader, as its status says
+	Broken  State = "failed"    // it cannot write, as its status says
 )
 
 // Term is a term, or terms without a leader in a row.
@@ -137,6 +147,7 @@ const (
 	Behind         Kind = "behind"
 	NoFile         Kind = "no-file"
 	PendingServers Kind = "pending-servers"
+	NotConnected   Kind = "not-connected"
 	Uncommitted    Kind = "uncommitted"
 	Bouncing       Kind = "bouncing"
 	Timers         Kind = "election-timers"
@@ -164,6 +175,9 @@ type Step struct {
 	Until   string `json:"until,omitempty"` // the text for which a step waits
 	Text    string `json:"text,omitempty"`  // what the step is for
 }
+
+// IsEmpty reports whether no file could be read as one of a database, and no text tells about a cluster.
+func (r *Report) IsEmpty() bool { return len(r.Clusters)+len(r.Standalone) == 0 }
 
 // Found reports whether a cluster has a problem that needs a repair.
 func (r *Report) Found() bool {

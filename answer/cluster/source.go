@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -56,10 +57,26 @@ func filesOf(wd *workdir.Dir, manifest *workdir.Manifest, kind workdir.Kind, see
 			return nil, err
 		}
 		if text != "" {
-			found = append(found, Member{Name: wd.Relative(file), Status: text})
+			found = append(found, StatusesIn(nameOfText(wd, file, own), text)...)
 		}
 	}
 	return found, nil
+}
+
+// nameOfText names an output in a workdir: one of the workdir's own server by the host.
+func nameOfText(wd *workdir.Dir, file, own string) string {
+	if host := wd.RecordedHost(); host != "" && file == wd.HostRecorded(own) {
+		return host + ": cluster/status"
+	}
+	return wd.Relative(file)
+}
+
+// StatusesIn returns a member for each output of cluster/status in a text.
+func StatusesIn(name, text string) (all []Member) {
+	for _, printed := range raft.Split(text) {
+		all = append(all, Member{Name: name, Status: printed.Text})
+	}
+	return all
 }
 
 // describe names a file by its origin. The path of a copy of a file that was seen becomes empty.
@@ -122,8 +139,8 @@ func Given(paths []string) (all []Member, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if _, ok := raft.ParseStatus(string(text)); ok {
-				all = append(all, Member{Name: name, Status: string(text)})
+			if found := StatusesIn(name, string(text)); len(found) > 0 && !bytes.HasPrefix(text, []byte("OVSDB ")) {
+				all = append(all, found...)
 				continue
 			}
 		}

@@ -15,6 +15,8 @@ import (
 // another, and a member and an output beside them.
 func TestFilesOfWorkdirs(t *testing.T) {
 	folder := t.TempDir()
+	status := "4e01\nName: OVN_Northbound\nCluster ID: not yet known\n"
+	contents := map[string]string{"main": "main", "ctl-2": "ctl-2", "status": status + status}
 	install := func(node string, files map[string]string, collection workdir.Collection) *workdir.Dir {
 		wd, err := workdir.Lock(filepath.Join(folder, node))
 		if err != nil {
@@ -30,7 +32,7 @@ func TestFilesOfWorkdirs(t *testing.T) {
 		}
 		paths := map[string]string{"main": staging.Database(workdir.NB), "ctl-2": staging.Member(workdir.NB, "ctl-2"), "status": staging.MemberStatus(workdir.NB, "ctl-2")}
 		for name, origin := range files {
-			file, err := staging.Copy(t.Context(), strings.NewReader(name), paths[name])
+			file, err := staging.Copy(t.Context(), strings.NewReader(contents[name]), paths[name])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +54,7 @@ func TestFilesOfWorkdirs(t *testing.T) {
 	for _, m := range found {
 		got = append(got, m.Name+" "+m.Place+" "+m.Status)
 	}
-	expect.Equal(t, got, []string{"ctl-1:/var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnnb_db.db ", "ctl-2:/etc/ovn/ovnnb_db.db /etc/ovn/ovnnb_db.db ", "db/ovn_nb/members/ctl-2.status  status"}, "files")
+	expect.Equal(t, got, []string{"ctl-1:/var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnnb_db.db ", "ctl-2:/etc/ovn/ovnnb_db.db /etc/ovn/ovnnb_db.db ", "db/ovn_nb/members/ctl-2.status  " + status, "db/ovn_nb/members/ctl-2.status  " + status}, "files")
 }
 
 func TestPlaceOf(t *testing.T) {

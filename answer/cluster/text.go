@@ -61,14 +61,69 @@ func (c *Cluster) print(page *show.Page) {
 		page.Printf("%s\n", show.Wrapped(terminal.Escape("not committed: the servers "+describe(c.Pending)), width(page)))
 	}
 	page.Printf("\n")
-	c.printServers(page)
-	c.printTerms(page)
-	if len(c.Problems) == 0 {
+	if c.isPrinted() {
+		c.printSeen(page)
+	} else {
+		c.printServers(page)
+		c.printTerms(page)
+	}
+	switch {
+	case len(c.Problems) > 0:
+	case c.isPrinted():
+		page.Printf("The statuses show nothing wrong.\n\n")
+	default:
 		page.Printf("Nothing is wrong.\n")
 	}
 	for _, p := range c.Problems {
 		p.print(page)
 	}
+	for _, text := range c.Unknown {
+		printItem(page, "Not known: ", text)
+	}
+}
+
+// isPrinted reports whether the cluster is known from outputs of cluster/status alone.
+func (c *Cluster) isPrinted() bool { return len(c.Unknown) > 0 }
+
+// printSeen prints the servers and the leader as outputs of cluster/status have them.
+func (c *Cluster) printSeen(page *show.Page) {
+	t := page.Table("SERVER", "ADDRESS", "STATE", "ROLE", "TERM", "LOG", "CONNECTED WITH")
+	leader := short(c.Leader)
+	for _, s := range c.Servers {
+		row := table.Row{short(s.ID), terminal.Escape(s.Address), string(s.State), terminal.Escape(s.Role), "", "", ""}
+		if s.Term > 0 {
+			row[4] = s.Term
+		}
+		if s.Last > 0 {
+			row[5] = fmt.Sprintf("%d..%d", s.First, s.Last)
+		}
+		if s.Connected != nil {
+			row[6] = cmp.Or(terminal.Escape(shorts(s.Connected)), "none")
+		}
+		if s.ID == c.Leader {
+			leader = fmt.Sprintf("%s at %s", short(s.ID), s.Address)
+		}
+		t.AppendRow(row)
+	}
+	t.Render()
+	page.Printf("\n")
+	for _, term := range c.Terms {
+		text := leader
+		if term.Leader == "" {
+			text = "unknown"
+		}
+		page.Printf("Leader in term %d: %s\n", term.Last, terminal.Escape(text))
+	}
+	page.Printf("\n")
+	c.printNames(page)
+}
+
+func shorts(servers []string) string {
+	var list []string
+	for _, server := range servers {
+		list = append(list, short(server))
+	}
+	return phrase.FirstNames(list)
 }
 
 func width(page *show.Page) int { return cmp.Or(page.Width, 80) }
@@ -90,6 +145,11 @@ func (c *Cluster) printServers(page *show.Page) {
 	}
 	t.Render()
 	page.Printf("\n")
+	c.printNames(page)
+}
+
+// printNames prints the file or the host of each server.
+func (c *Cluster) printNames(page *show.Page) {
 	for _, s := range c.Servers {
 		if s.Name != "" {
 			page.Printf("%s: %s\n", short(s.ID), terminal.Escape(s.Name))

@@ -94,5 +94,10 @@ func (n *Node) Printed(table string) ([]ovsdb.Record, error) {
 	return ovsdb.Listing(file)
 }
 
+// Shown returns what ovs-vsctl show printed of the switch, of which most columns are unknown; nil where that was not recorded.
+func (n *Node) Shown() (*ovsdb.Outline, error) {
+	return ovsdb.ShownIn(n.Dir.Recorded(workdir.RecordedSwitchShow))
+}
+
 // RecordedBridges returns the bridges of which commands were recorded.
 func (n *Node) RecordedBridges() ([]string, error) { return n.Dir.RecordedBridges() }

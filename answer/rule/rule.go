@@ -9,6 +9,9 @@ type Rule struct {
 	Follows  string   // as in Finding
 	Sources  []string // as in Finding
 
+	// Needs lists what the rule reads: without one of these, it looks at nothing. Empty for a rule that always looks.
+	Needs []Data
+
 	// Node looks at each node, Deployment at the databases of each deployment with all its nodes, and
 	// Case at everything. found takes a finding without what the rule gives: a finding may replace it.
 	Node       func(ctx context.Context, n *Node, found func(Finding)) error

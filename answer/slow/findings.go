@@ -46,9 +46,13 @@ const (
 // flows of the datapath needs a running replica, and judges nothing without.
 func Rules() []rule.Rule {
 	shared := &memory{nodes: map[*rule.Node]func() (*judged, error){}, names: map[*rule.Deployment]func() (*names.Names, error){}}
-	list := []rule.Rule{{Name: churning, Severity: rule.Warning, Slow: true, Deployment: deploymentChurn}, {Name: replaying, Severity: rule.Warning, Slow: true, Node: shared.findReplayed}}
-	for _, name := range []string{exploding, offloading, filling, nearLimit, tracked} {
-		list = append(list, rule.Rule{Name: name, Severity: rule.Warning, Slow: true, Node: func(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
+	megaflows, conntrack := []rule.Data{rule.Output(workdir.RecordedDatapathFlows)}, []rule.Data{rule.Output(workdir.RecordedConntrack)}
+	list := []rule.Rule{
+		{Name: churning, Severity: rule.Warning, Slow: true, Needs: []rule.Data{rule.Either(rule.OVS(), rule.NB(), rule.SB())}, Deployment: deploymentChurn},
+		{Name: replaying, Severity: rule.Warning, Slow: true, Needs: megaflows, Node: shared.findReplayed},
+	}
+	for name, needs := range map[string][]rule.Data{exploding: megaflows, offloading: megaflows, filling: conntrack, nearLimit: conntrack, tracked: conntrack} {
+		list = append(list, rule.Rule{Name: name, Severity: rule.Warning, Slow: true, Needs: needs, Node: func(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
 			return shared.find(ctx, n, name, found)
 		}})
 	}

@@ -26,6 +26,7 @@ type logFile struct {
 	name      string    // of the file on the node, for people
 	first     time.Time // of its first line with a time
 	reference time.Time // before which its lines were written, zero if that is not known
+	dated     bool      // reference is when the node was recorded, and not when that was collected
 	zone      *time.Location
 	learned   bool // zone is what lines of the log show
 }
@@ -45,9 +46,9 @@ func (t *Timeline) findLogs(ctx context.Context, selected *set.Set) error {
 		if err != nil {
 			return err
 		}
-		reference := recordedAt(wd)
+		reference, dated := recordedAt(wd)
 		for _, log := range logs {
-			file := &logFile{Log: log, node: node.Name, name: filepath.Base(log.Path), reference: reference, zone: t.query.Location}
+			file := &logFile{Log: log, node: node.Name, name: filepath.Base(log.Path), reference: reference, dated: dated, zone: t.query.Location}
 			if name, ok := workdir.DecodeName(file.name); ok {
 				file.name = name
 			}
@@ -59,18 +60,19 @@ func (t *Timeline) findLogs(ctx context.Context, selected *set.Set) error {
 	return nil
 }
 
-// recordedAt returns when a node was recorded, zero if that is not known.
-func recordedAt(wd *workdir.Dir) (at time.Time) {
+// recordedAt returns when a node was recorded. Where that is not known, dated is false, and the time is that of the
+// collection, or zero.
+func recordedAt(wd *workdir.Dir) (at time.Time, dated bool) {
 	manifest, err := wd.Manifest()
 	if err != nil {
-		return at // a workdir that a person filled
+		return at, false // a workdir that a person filled
 	}
 	for _, c := range manifest.Collections {
 		if recorded := cmp.Or(c.Recorded, c.Collected); recorded.After(at) {
-			at = recorded
+			at, dated = recorded, !c.Recorded.IsZero()
 		}
 	}
-	return at
+	return at, dated
 }
 
 // probe reads the beginning of a log: when it begins, and its time zone if lines show that.
@@ -170,6 +172,10 @@ func (s *logSource) describe(result daemonlog.Result) {
 	}
 	if result.Cut > 0 {
 		s.t.remarks = append(s.t.remarks, fmt.Sprintf("%s: %s longer than %d bytes, and cut", name, are(result.Cut), daemonlog.Longest))
+	}
+	if result.NoYear > 0 && !s.file.dated {
+		s.t.remarks = append(s.t.remarks, fmt.Sprintf("%s: the year is not known: the times of %s name none, and neither is known when the log was written; the last year before the collection is shown",
+			name, phrase.Count(result.NoYear, "line")))
 	}
 	switch count := phrase.Count(result.NoZone, "line"); {
 	case result.NoZone == 0:

@@ -1,8 +1,11 @@
 package ticket
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/phrase"
 )
 
 // statement is a simple command of a shell's command line.
@@ -45,7 +48,22 @@ func statements(line string) (all []statement) {
 type shellReader struct {
 	line string
 	at   int
+	// needs names the first thing of the simple command that only a shell can carry out, "" for none.
+	needs string
+	// document is the delimiter of the here-document of the simple command, "" for none.
+	document string
 }
+
+// need notes what only a shell can carry out, with the text that shows it.
+func (r *shellReader) need(what, shown string) {
+	const most = 60 // bytes
+	if r.needs == "" {
+		r.needs = what + phrase.Shorten(shown, most)
+	}
+}
+
+// expanded returns the beginning of a text, in which the mark of an expansion has to end.
+func expanded(text string) string { return text[:min(len(text), 256)] }
 
 // operators end a simple command, the longest first.
 func operators() []string { return []string{"&&", "||", ";", "|", "&"} }
@@ -86,13 +104,20 @@ func (r *shellReader) redirection() bool {
 	if operator == 0 || len(rest)-len(digits) > 1 {
 		return false
 	}
+	begin := r.at
 	r.at += len(rest) - len(digits) + operator
 	if strings.HasPrefix(r.line[r.at:], "&") {
 		r.at++
 	}
 	r.blanks()
+	file := ""
 	if r.at < len(r.line) {
-		r.word()
+		file = r.word()
+	}
+	if delimiter := strings.TrimPrefix(file, "-"); digits[:operator] == "<<" && len(rest) == len(digits) && r.document == "" && delimiter != "" {
+		r.document = delimiter
+	} else {
+		r.need("the redirection ", r.line[begin:r.at])
 	}
 	return true
 }
@@ -109,11 +134,13 @@ func (r *shellReader) word() string {
 			r.at += 2
 		case strings.HasPrefix(r.line[r.at:], "$("), c == '`':
 			end := r.substitution()
+			r.need("the output of another command, ", r.line[r.at:end])
 			word.WriteString(r.line[r.at:end])
 			r.at = end
 		case r.at > begin && strings.IndexByte(" \t;|&<>", c) >= 0:
 			return word.String()
 		default:
+			r.expansion(c)
 			word.WriteByte(c)
 			r.at++
 		}
@@ -121,17 +148,70 @@ func (r *shellReader) word() string {
 	return word.String()
 }
 
-// quoted adds what is between two quotation marks. A mark without its end is a character, as in "it's".
+// expansion notes a character outside of quotes that has a shell replace the word.
+func (r *shellReader) expansion(c byte) {
+	switch rest := expanded(r.line[r.at:]); c {
+	case '$':
+		if name := variable.FindString(rest); name != "" {
+			r.need("the variable ", name)
+		}
+	case '*', '?':
+		r.need("a pattern outside of quotes, ", rest[:1])
+	case '{':
+		if inner, _, ok := strings.Cut(rest, "}"); ok && !strings.ContainsAny(inner, " \t") && (strings.Contains(inner, ",") || strings.Contains(inner, "..")) {
+			r.need("a list outside of quotes, ", inner+"}")
+		}
+	}
+}
+
+// variable matches a variable of a shell with its mark.
+var variable = regexp.MustCompile(`^\$(?:\w+|\{[^}]*\}|[@*#?!$-])`)
+
+// quoted adds what is between two quotation marks. A mark without its end is a character, as in "it's". Between double quotes,
+// a backslash takes the meaning of the next character away if that has one there (POSIX.1-2017, 2.2.3).
 func (r *shellReader) quoted(word *strings.Builder, mark byte) {
 	rest := r.line[r.at+1:]
-	end := strings.IndexByte(rest, mark)
+	end := endOfQuotation(rest, mark)
 	if end < 0 {
+		r.need("a quotation mark without its end", "")
 		word.WriteByte(mark)
 		r.at++
 		return
 	}
-	word.WriteString(rest[:end])
+	text := rest[:end]
+	if mark == '"' {
+		for i := 0; i < len(text); i++ {
+			switch c := text[i]; {
+			case c == '\\' && i+1 < len(text) && strings.IndexByte("\\\"$`", text[i+1]) >= 0:
+				i++
+			case c == '`':
+				r.need("the output of another command, ", text[i:])
+			case c == '$':
+				if name := variable.FindString(expanded(text[i:])); name != "" {
+					r.need("the variable ", name)
+				} else if strings.HasPrefix(text[i:], "$(") {
+					r.need("the output of another command, ", text[i:])
+				}
+			}
+			word.WriteByte(text[i])
+		}
+	} else {
+		word.WriteString(text)
+	}
 	r.at += end + 2
+}
+
+// endOfQuotation returns where a quotation mark ends the text, -1 if it has none.
+func endOfQuotation(text string, mark byte) int {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == mark:
+			return i
+		case text[i] == '\\' && mark == '"':
+			i++
+		}
+	}
+	return -1
 }
 
 // substitution returns where the substitution of a command that begins here ends.

@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -85,6 +86,7 @@ type splitter struct {
 	open   *running  // what the next lines belong to, nil for nothing
 	next   []running // the further commands of the same line
 	host   string    // the node that a heading names, "" for none
+	before [2]string // the last lines that are not empty
 	pieces []Piece
 	log    strings.Builder
 	unread []string
@@ -112,6 +114,7 @@ type running struct {
 const maxOthers = 3
 
 func (s *splitter) add(line string, width int) {
+	defer s.remember(line)
 	if commands := readCommands(line); commands != nil {
 		s.close()
 		s.next = nil
@@ -138,6 +141,9 @@ func (s *splitter) add(line string, width int) {
 		s.addToDump(line, width)
 	case s.open.shape != nil:
 		s.addShaped(line, width)
+	case s.open.isStatus() && (nodeOfHeading(line) != "" || recording.IsLogLine(line)):
+		s.end()
+		s.addLoose(line, width)
 	case isFence(line) && s.open.output.Len() > 0:
 		s.end()
 	case line == "" && s.open.output.Len() > 0 && isDense(s.open.Run.Command):
@@ -286,6 +292,10 @@ func (s *splitter) addLoose(line string, width int) {
 		s.log.WriteString(line + "\n")
 		return
 	}
+	if name := s.statusOf(line); name != "" {
+		s.beginLoose(raft.Beginning(s.before, line), name)
+		return
+	}
 	if isHeadline(line) {
 		kind, version := openflow.Identify([]byte(line))
 		s.beginLoose(line, recording.Name(kind))
@@ -308,6 +318,33 @@ func (s *splitter) addLoose(line string, width int) {
 	if d := dumpOf(last.Run.Command.Name); d != nil && d.belongs(line) && len(last.Partial) < 5 {
 		last.Partial = append(last.Partial, fmt.Sprintf("an entry stands behind other text, in line %d", s.line))
 	}
+}
+
+// isStatus reports whether the command is cluster/status, in whose output no line of a log and no heading stands.
+func (r *running) isStatus() bool {
+	return strings.HasPrefix(string(r.Run.Command.Name), "cluster.status")
+}
+
+// remember keeps a line for the ones after it.
+func (s *splitter) remember(line string) {
+	if line != "" {
+		s.before = [2]string{s.before[1], line}
+	}
+}
+
+// statusOf returns the command whose output begins two or three lines before a line: cluster/status of an OVN database. It is ""
+// for another line.
+func (s *splitter) statusOf(line string) recording.Name {
+	if !strings.HasPrefix(strings.TrimSpace(line), "Cluster ID: ") {
+		return ""
+	}
+	switch strings.TrimSpace(s.before[1]) {
+	case "Name: " + workdir.NB.Schema():
+		return workdir.HostStatusNB
+	case "Name: " + workdir.SB.Schema():
+		return workdir.HostStatusSB
+	}
+	return ""
 }
 
 // end ends the open piece, and drops it if its text is not an output of its command.

@@ -98,6 +98,34 @@ func TestPastedOutputs(t *testing.T) {
 	}
 }
 
+// TestStatusesWithoutCommandLines finds outputs of cluster/status whose command line is missing, or stands above several of them.
+func TestStatusesWithoutCommandLines(t *testing.T) {
+	const (
+		one = "bc77\nName: OVN_Southbound\nCluster ID: a309 (a3090f2b-0246-4daa-a14e-40e369dd955e)\nRole: candidate\n"
+		two = "7e27\nName: OVN_Southbound\nCluster ID: a309 (a3090f2b-0246-4daa-a14e-40e369dd955e)\nRole: follower\n"
+		nb  = "7e27\nName: OVN_Northbound\nCluster ID: b309 (b3090f2b-0246-4daa-a14e-40e369dd955e)\nRole: follower\n"
+		log = "2026-05-07T06:44:05.386Z|00011|raft|INFO|term 3: starting election\n"
+	)
+	sb := "cluster.status.sb"
+	for name, c := range map[string]struct {
+		text string
+		want [][2]string
+	}{
+		"blocks of code":      {"No leader:\n```\n" + one + "```\nand\n```\n" + nb + "```\n", [][2]string{{sb, one}, {"cluster.status.nb", nb}}},
+		"the nickname is cut": {"Look:\n\n" + strings.TrimPrefix(one, "bc77\n"), [][2]string{{sb, strings.TrimPrefix(one, "bc77\n")}}},
+		"nodes in headings":   {"On node A:\n" + one + "On node B:\n" + two, [][2]string{{"A " + sb, one}, {"B " + sb, two}}},
+		"a log behind it":     {one + log, [][2]string{{sb, one}}},
+		"a quotation":         {"> " + strings.ReplaceAll(strings.TrimSuffix(one, "\n"), "\n", "\n> ") + "\n", [][2]string{{sb, one}}},
+		"a loop":              {"$ for i in a b; do oc exec $i -- ovn-appctl -t /var/run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound; done\n" + one + two, [][2]string{{sb, one + two}}},
+		"another name":        {"Name: OVN_Southbound\nis the name\nCluster ID: x\n", nil},
+	} {
+		expect.Equal(t, found(c.text), c.want, name)
+	}
+	if read := ticket.Read(one + log); read.Log != log {
+		t.Errorf("log %q", read.Log)
+	}
+}
+
 // wrapped returns a text with its lines broken at a width, as a terminal shows it.
 func wrapped(text string, width int) (all string) {
 	for line := range strings.Lines(text) {
@@ -153,6 +181,7 @@ func FuzzSplit(f *testing.F) {
 	f.Add("[root@a ~]# ovs-ofctl dump-flows br-int\n" + flows + "\x1b[31m\x1b]0;x\x07")
 	f.Add("```\n```\n$ ovs-appctl fdb/show br0\n" + fdb)
 	f.Add("conntrack -L\n" + wrapped(datapathFlow+kernelLine, 80) + "...\n" + connection)
+	f.Add("bc77\nName: OVN_Southbound\nCluster ID: a309\nOn node B:\nbc77\nName: OVN_Northbound\nCluster ID: a309\n")
 	f.Add("#==[ Command ]====#\n# /usr/bin/ovs-ofctl dump-flows br-int\n" + flows + "\n#==[ \x1b[31mCommand ]==#\n# /bin/df\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		total, line := 0, 0

@@ -341,6 +341,15 @@ func (c *copier) manifest(m *workdir.Manifest, written map[string]workdir.File) 
 			f.Path, f.Size, f.SHA256 = now.Path, now.Size, now.SHA256
 			f.Origin, f.Bridge, f.Namespace, f.Remarks = c.name(f.Origin), c.name(f.Bridge), c.name(f.Namespace), prose(f.Remarks)
 		}
+		if b := of.Built; b != nil { // its commands may name what is nowhere else
+			b.Assumptions = prose(b.Assumptions)
+			for _, commands := range [][]workdir.Command{b.Refused, b.Failed} {
+				for j := range commands {
+					tool, _, _ := strings.Cut(commands[j].Command, " ")
+					commands[j].Command, commands[j].Reason = c.name(tool), "left out when the data was anonymised"
+				}
+			}
+		}
 		if s := of.Synthesised; s != nil { // a database that was made of printed tables
 			s.Assumptions = prose(s.Assumptions)
 			for path, now := range written {

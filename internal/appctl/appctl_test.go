@@ -45,7 +45,7 @@ slave lag-1: enabled
 func TestBonds(t *testing.T) {
 	want := []Bond{
 		{Name: "ab", Mode: "active-backup", LACP: "off", Active: "ab-1", Members: map[string]BondMember{
-			"ab-1": {Enabled: true, MayEnable: true, Hashes: []int{12}}, "ab-2": {}}},
+			"ab-1": {Enabled: true, MayEnable: true, Hashes: []int{12}}, "ab-2": {Blocked: true}}},
 		{Name: "lag", Mode: "balance-tcp", LACP: "negotiated", Active: "lag-1", Members: map[string]BondMember{
 			"lag-1": {Enabled: true, MayEnable: true}}},
 	}

@@ -11,9 +11,11 @@ func (r *Reader) parse(raw []byte) bool {
 	case isDigit(c):
 		return r.parseStamped(raw)
 	case c < 'A' || c > 'Z':
-		return false
+		return r.parseWrapped(raw)
 	case isDigit(raw[1]):
 		return r.parseKlog(raw)
+	case raw[3] == ' ' && allDigits(raw[4:8]): // a year, and no day
+		return r.parseWeekday(raw)
 	}
 	return r.parseSyslog(raw)
 }
@@ -26,10 +28,11 @@ func (r *Reader) parseStamped(raw []byte) bool {
 		return false
 	}
 	if !s.zoned {
-		if !s.blank { // a T without a zone
-			return false
+		if rest[0] == '|' && r.parseVlog(rest[1:]) {
+			r.line.At = r.local(s)
+			return true
 		}
-		return r.parseOslo(s, rest)
+		return s.blank && r.parseOslo(s, rest)
 	}
 	switch rest[0] {
 	case '|':
@@ -51,9 +54,20 @@ func (r *Reader) parseStamped(raw []byte) bool {
 func (r *Reader) parseBehind(s stamp, rest []byte) {
 	if inner, ok := cutStream(rest); ok {
 		r.parseInner(inner)
-	} else if s.utc || !r.parseHost(rest) {
+	} else if s.utc && !isHosted(rest) || !r.parseHost(rest) {
 		r.parseInner(rest)
 	}
+}
+
+// isHosted reports whether what follows a time in UTC is surely the host and a program with its process ID, or with a
+// line of vlog, as syslog writes them: "n1 ovs-vswitchd[123]: ...".
+func isHosted(rest []byte) bool {
+	_, rest, ok := cut(rest, ' ')
+	tag, message, named := cut(rest, ':')
+	if !ok || !named || bytes.IndexByte(tag, ' ') >= 0 {
+		return false
+	}
+	return bytes.HasSuffix(tag, []byte("]")) || bytes.HasPrefix(message, []byte(" ovs|"))
 }
 
 // parseInner reads the line of a program behind the time that its container's runtime or kubectl wrote.
@@ -67,7 +81,7 @@ func (r *Reader) parseInner(text []byte) {
 	if r.result.NoZone > counted.NoZone {
 		r.line.At = at
 	}
-	r.result.NoZone, r.result.NoYear = counted.NoZone, counted.NoYear
+	r.result.NoZone, r.result.NoYear, r.line.NoYear = counted.NoZone, counted.NoYear, false
 }
 
 // cutStream cuts the name of a stream and the tag off, which a container's runtime writes behind the
@@ -101,6 +115,7 @@ func (r *Reader) parseVlog(text []byte) bool {
 		module, r.line.Thread = name, thread[:len(thread)-1]
 	}
 	r.line.Module, r.line.Level, r.line.Text = module, level, message
+	r.isVlog = true
 	return true
 }
 
@@ -120,14 +135,23 @@ func vlogLevel(word []byte) Level {
 	return Unknown
 }
 
-// parseSyslog reads a line that begins with a date of RFC 3164: "Apr  6 06:36:09 host prog[123]: ...".
+// parseSyslog reads a line that begins with a date of RFC 3164: "Apr  6 06:36:09 host prog[123]: ...", or a line of
+// Open vSwitch 1.x: "Oct 30 20:50:21|00466|netdev|WARN|...".
 func (r *Reader) parseSyslog(raw []byte) bool {
 	s, rest, ok := r.day.shortStamp(raw, r.options.Reference, r.options.Location)
-	if !ok || len(rest) == 0 || rest[0] != ' ' || !r.parseHost(rest[1:]) {
+	if !ok || len(rest) == 0 {
+		return false
+	}
+	if rest[0] == '|' && r.parseVlog(rest[1:]) {
+		r.line.At, r.line.NoYear = r.local(s), true
+		r.result.NoYear++
+		return true
+	}
+	if rest[0] != ' ' || !r.parseHost(rest[1:]) {
 		return false
 	}
 	if r.line.At.IsZero() { // the line of the program has no time with a zone
-		r.line.At = r.local(s)
+		r.line.At, r.line.NoYear = r.local(s), true
 		r.result.NoYear++
 	} else {
 		r.learnZone(s.at().Sub(r.line.At))
@@ -242,8 +266,10 @@ func (r *Reader) parseKlog(raw []byte) bool {
 	if !ok {
 		return false
 	}
-	r.line.At, r.line.Level, r.line.Text = r.local(s), level, message
-	r.result.NoYear++
+	if at := r.local(s); !r.parseInnerVlog(message) {
+		r.line.At, r.line.Level, r.line.Text, r.line.NoYear = at, level, message, true
+		r.result.NoYear++
+	}
 	return true
 }
 

@@ -27,6 +27,7 @@ type Line struct {
 	Thread  []byte    // "handler10", nil for the main thread
 	Level   Level
 	Text    []byte // the message
+	NoYear  bool   // At has a year that the line does not name: that of Options.Reference, or the one before
 	Number  int    // of the line in its file, from 1
 	// Continues is set for a line of no known format, which belongs to the lines before it.
 	Continues bool

@@ -52,6 +52,7 @@ type Reader struct {
 	options Options
 	result  Result
 	line    Line
+	isVlog  bool      // line is one of vlog
 	last    time.Time // of the last line that has a time
 	day     day
 	zone    int    // of result.Zone, in seconds east of UTC
@@ -133,7 +134,7 @@ func (r *Reader) Next() (*Line, error) {
 		return nil, err
 	}
 	r.result.Lines++
-	r.line = Line{Program: r.program, Number: r.result.Lines}
+	r.line, r.isVlog = Line{Program: r.program, Number: r.result.Lines}, false
 	if known := r.parse(raw); !known {
 		r.result.Continued++
 		r.line.At, r.line.Text, r.line.Continues = r.last, raw, true

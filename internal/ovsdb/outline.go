@@ -78,6 +78,16 @@ func (o *Outline) Has(column string) bool {
 	return false
 }
 
+// Text returns a column that is a string or a number, "" where it is not known.
+func (o *Outline) Text(column string) string {
+	for _, value := range o.Columns {
+		if value.Column == column {
+			return unquoted(value.Text)
+		}
+	}
+	return ""
+}
+
 // Below returns the rows of a table anywhere below o.
 func (o *Outline) Below(table string) (rows []*Outline) {
 	for _, row := range o.Rows {

@@ -2,10 +2,13 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/daemonlog"
 )
 
 // LogFile is what the path of a log in a source tells about it.
@@ -153,44 +156,82 @@ func ContainerProgram(container string) (program string, ok bool) {
 // PodLogName returns the name of the log that a container of a pod printed.
 func PodLogName(pod, name string) string { return pod + "." + strings.ReplaceAll(name, "/", ".") }
 
-// daemonLine matches a line that a program of Open vSwitch or OVN writes into its log, without the
-// time that a container runtime puts in front.
-var daemonLine = regexp.MustCompile(`(?m)^(?:[0-9T:.+-]+Z? (?:std(?:out|err) [FP] )?)?[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\|[0-9]+\|([a-z0-9_]+)(?:\([^)|]*\))?\|(?:EMER|ERR|WARN|INFO|DBG)\|`)
+// UnknownDaemon is the program of a log that a program of Open vSwitch or OVN wrote, or several, none of which is known by
+// name.
+const UnknownDaemon = "daemon"
 
-// IsLogLine reports whether a line is one of a log of a program of Open vSwitch or OVN.
-func IsLogLine(line string) bool { return strings.Contains(line, "|") && daemonLine.MatchString(line) }
+// IsLogLine reports whether a line is one of a log of a program of Open vSwitch or OVN, in any form in which logs are kept.
+func IsLogLine(line string) bool {
+	if !containsAny(line, severities()...) {
+		return false
+	}
+	_, ok := daemonlog.Vlog([]byte(line))
+	return ok
+}
 
 func severities() []string { return []string{"|INFO|", "|WARN|", "|ERR|", "|DBG|", "|EMER|"} }
 
-// modulePrograms has the programs that alone have a module, by which a log without a name is known.
-func modulePrograms() map[string]string {
-	return map[string]string{
-		"bridge": "ovs-vswitchd", "ofproto_dpif": "ovs-vswitchd", "ofproto_dpif_upcall": "ovs-vswitchd", "connmgr": "ovs-vswitchd", "dpif_netdev": "ovs-vswitchd",
-		"ovsdb_server": "ovsdb-server", "raft": "ovsdb-server",
-		"binding": "ovn-controller", "pinctrl": "ovn-controller", "lflow": "ovn-controller", "ofctrl": "ovn-controller", "physical": "ovn-controller", "if_status": "ovn-controller",
-		"northd": "ovn-northd", "ovn_northd": "ovn-northd", "lflow_cache": "ovn-controller",
+// programModules has the modules (VLOG_DEFINE_THIS_MODULE) that one program alone logs with, in any release: those of its own
+// folder in the source, and of libraries that the others do not use. ovn-controller-vtep, which is rare, has "binding" too.
+// The modules dpif, dpdk and netdev_dpdk and their kin are linked to all programs, and ovs-vswitchd alone opens datapaths.
+func programModules() map[string][]string {
+	return map[string][]string{
+		"ovs-vswitchd": {"bfd", "bond", "bridge", "bundles", "cfm", "collectors", "connmgr", "dpdk", "dpif", "dpif_netdev", "dpif_netlink", "dpif_offload",
+			"dpif_offload_dpdk", "dpif_offload_dpdk_netdev", "dpif_offload_tc", "dpif_offload_tc_netdev", "fail_open", "in_band", "ipfix", "lacp", "lldp", "lldpd",
+			"netdev_dpdk", "netdev_offload_dpdk", "netdev_offload_tc", "netflow", "ofproto", "ofproto_dpif", "ofproto_dpif_mirror", "ofproto_dpif_monitor",
+			"ofproto_dpif_rid", "ofproto_dpif_upcall", "ofproto_dpif_xlate", "ofproto_xlate_cache", "ovs_lldp", "pktbuf", "pmd_perf", "rstp", "rstp_sm", "sflow", "stp",
+			"system_stats", "tunnel", "vswitchd"},
+		"ovsdb-server": {"ovsdb", "ovsdb_file", "ovsdb_jsonrpc_server", "ovsdb_log", "ovsdb_monitor", "ovsdb_rbac", "ovsdb_server", "ovsdb_util", "raft", "raft_rpc",
+			"relay", "replication", "storage", "transaction", "transaction_forward", "trigger"},
+		"ovn-controller": {"acl_ids", "acl_log", "binding", "chassis", "controller_lb", "ct_zone", "encaps", "evpn_arp", "evpn_binding", "evpn_fdb", "garp_rarp",
+			"ha_chassis", "host_if_monitor", "if_status", "ldata", "lflow", "lflow_cache", "lport", "mac_cache", "mac_learn", "neighbor_exchange", "ofctrl", "ovn_bfd",
+			"ovndns", "ovsport", "patch", "physical", "pinctrl", "port_mirror", "route_exchange", "statctrl", "vif_plug"},
+		"ovn-northd": {"datapath_sync", "en_global_config", "en_lb_data", "en_lr_nat", "en_lr_stateful", "en_ls_stateful", "en_meters", "en_multicast", "en_northd",
+			"en_port_group", "en_sync_from_sb", "en_sync_to_sb", "inc_proc_northd", "ipam", "lflow_mgr", "mac_binding_aging", "northd", "northd_acl_ids", "northd_lb", "ovn_northd"},
+		"ovn-ic":            {"en_ic", "inc_proc_ic", "ovn_ic"},
+		"ovn-br-controller": {"brflowmgr", "brofctrl", "en_bridge_data", "en_pflow"},
 	}
 }
 
-// LogOfContent returns the log that the beginning of a file shows to be one of a program of Open vSwitch
-// or OVN. The program is in the file's name, or else modules tell it.
+// namedDaemons are the programs that the name of a file tells.
+func namedDaemons() []string {
+	return []string{"ovsdb-server-nb", "ovsdb-server-sb", "ovsdb-server", "ovs-vswitchd", "ovn-controller", "ovn-northd", "ovn-ic"}
+}
+
+// LogOfContent returns the log that the beginning of a file shows to be one of a program of Open vSwitch or OVN. The program is
+// in the file's name, or else lines name it, or their modules tell it. Where they tell several, none is known: that of each
+// line is, as far as the line names it.
 func LogOfContent(file string, start []byte) (log LogFile, ok bool) {
 	if !slices.ContainsFunc(severities(), func(word string) bool { return bytes.Contains(start, []byte(word)) }) {
 		return LogFile{}, false // a source can have a million files
 	}
-	modules := daemonLine.FindAllSubmatch(start, -1)
-	if modules == nil {
-		return LogFile{}, false
-	}
-	log = LogFile{Program: "daemon", Name: path.Base(file), Sure: true}
-	programs := modulePrograms()
-	for _, module := range modules {
-		if program := programs[string(module[1])]; program != "" {
-			log.Program = program
-			break
+	programOf := map[string]string{}
+	for program, modules := range programModules() {
+		for _, module := range modules {
+			programOf[module] = program
 		}
 	}
-	for _, program := range []string{"ovsdb-server-nb", "ovsdb-server-sb", "ovsdb-server", "ovs-vswitchd", "ovn-controller", "ovn-northd", "ovn-ic"} {
+	seen := map[string]bool{}
+	for line := range bytes.Lines(start) {
+		if !bytes.Contains(line, []byte("|")) {
+			continue
+		}
+		if written, isVlog := daemonlog.Vlog(line); isVlog {
+			ok = true
+			seen[cmp.Or(programOf[written.Module], written.Program)] = true
+		}
+	}
+	if !ok {
+		return LogFile{}, false
+	}
+	log = LogFile{Program: UnknownDaemon, Name: path.Base(file), Sure: true}
+	delete(seen, "")
+	if len(seen) == 1 {
+		for program := range seen {
+			log.Program = program
+		}
+	}
+	for _, program := range namedDaemons() {
 		if strings.Contains(log.Name, program) {
 			log.Program = program
 			break

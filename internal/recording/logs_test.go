@@ -62,6 +62,17 @@ func TestLogsByContent(t *testing.T) {
 		{"0.log", "2026-11-27T10:00:00.123456789Z stderr F " + line + "northd|INFO|x\n", "ovn-northd"},
 		{"a.txt", "2026-11-27 10:00:00 INFO nothing of ours\n", ""},
 		{"a.txt", "see " + line + "bridge|INFO|x\n", ""},
+		{"a.txt", line + "ofproto_dpif_xlate(handler1)|WARN|over max translation depth 64 on bridge br0\n", "ovs-vswitchd"},
+		{"a.txt", line + "dpif_netlink(handler1)|WARN|lost packet\n" + line + "ofctrl|INFO|x\n", "daemon"}, // two daemons
+		{"a.txt", line + "util|EMER|assertion x failed in y()\n", "daemon"},
+		{"a.txt", "May 24 20:51:10 n1 ovs-vswitchd: ovs|00591|timeval|WARN|Unreasonably long 2345ms poll interval\n", "ovs-vswitchd"},
+		{"a.txt", "May 24 20:51:10 n1 ovs-vswitchd[9]: ovs|00592|bridge|WARN|x\nMay 24 20:51:10 n1 ovn-controller[8]: ovs|00592|main|INFO|x\n", "daemon"},
+		{"a.txt", "2022-01-01T00:00:00+02:00 n1 ovsdb-server[1]: ovs|00002|timeval|WARN|x\n", "ovsdb-server"},
+		{"a.txt", "Oct 30 20:50:21|00466|ofproto|WARN|x\n", "ovs-vswitchd"},
+		{"a.txt", "Oct 30 20:50:21|00466|netdev|WARN|x\n", "daemon"},
+		{"a.json", `{"log":"2022-01-01T00:00:00.001Z|00001|northd|INFO|x\n","stream":"stderr","time":"2022-01-01T00:00:00.1Z"}` + "\n", "ovn-northd"},
+		{"a.txt", "May 24 20:51:10 n1 kernel: a|INFO|b\n", ""},
+		{"a.txt", "Oct 32 20:50:21|00466|netdev|WARN|x\n", ""},
 	} {
 		log, ok := recording.LogOfContent(c.file, []byte(c.text))
 		expect.Equal(t, log.Program, c.want, c)

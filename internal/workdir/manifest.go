@@ -40,6 +40,8 @@ type Collection struct {
 	// Synthesised describes how data of OVS, or a southbound database, that no source had was made
 	// up; nil for collected data.
 	Synthesised *Synthesis `json:"synthesised,omitempty"`
+	// Built says what became of the commands from which the data was made; nil for other data.
+	Built *Built `json:"built,omitempty"`
 	// LoadedImage is the ID of the image for local processes that was loaded with the data.
 	LoadedImage string `json:"loaded_image,omitempty"`
 	// Lost names data that the source held and that could not be read.
@@ -60,6 +62,35 @@ type Synthesis struct {
 	OVN      string `json:"ovn"`            // the version of the program (ovn-controller or ovn-northd), or of the schema
 	// Assumptions lists what is missing in the database, and what was taken instead.
 	Assumptions []string `json:"assumptions"`
+}
+
+// Built says what became of the commands of a text that a node was made from.
+type Built struct {
+	CarriedOut int       `json:"carried_out"`       // commands
+	Refused    []Command `json:"refused,omitempty"` // commands that were not run
+	Failed     []Command `json:"failed,omitempty"`  // commands with which a tool, or ovs-vswitchd, found fault
+	// Assumptions lists what the text does not say, and what was taken instead.
+	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// Command is a command that was not carried out.
+type Command struct {
+	Line    int    `json:"line"` // of the text, from 1
+	Command string `json:"command"`
+	Reason  string `json:"reason"`
+}
+
+// Complete reports whether all commands were carried out; true without any.
+func (b *Built) Complete() bool { return b == nil || len(b.Refused) == 0 && len(b.Failed) == 0 }
+
+// Built returns what became of the commands from which the data was made, nil for other data.
+func (m *Manifest) Built() *Built {
+	for _, collection := range m.Collections {
+		if collection.Built != nil {
+			return collection.Built
+		}
+	}
+	return nil
 }
 
 // What was made up from something else than a southbound database.

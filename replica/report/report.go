@@ -35,6 +35,8 @@ type Report struct {
 	Running      versions.Pair  `json:"running"`
 	// Synthesised describes how the data of OVS was made up; nil where it was collected.
 	Synthesised *workdir.Synthesis `json:"synthesised,omitempty"`
+	// Built says what became of the commands that the node was made from; nil for another node.
+	Built *workdir.Built `json:"built,omitempty"`
 	// Moments has the times of what was recorded one after the other, the earliest first.
 	Moments []workdir.Moment `json:"moments,omitempty"`
 	// Namespaces are the network namespaces of the node that were restored; none if none were recorded.
@@ -99,10 +101,10 @@ type PortRow struct {
 	Replica string `json:"replica_datapath_port"`
 }
 
-// Complete reports whether everything that was collected of Open vSwitch and OVN was restored, ovn-trace can
-// parse all logical flows, and the southbound database belongs to the flows.
+// Complete reports whether everything that was collected of Open vSwitch and OVN was restored, all commands that the node was
+// made from were carried out, ovn-trace can parse all logical flows, and the southbound database belongs to the flows.
 func (r *Report) Complete() bool {
-	return r.Restored() && !r.LogicalFlows.Lossy() && !r.Origin.IsForeign()
+	return r.Restored() && r.Built.Complete() && !r.LogicalFlows.Lossy() && !r.Origin.IsForeign()
 }
 
 // Sentence sums up the report.
@@ -116,6 +118,8 @@ func (r *Report) Sentence() string {
 		return "The switch is synthesised from " + r.Synthesised.Origin() + "; what is assumed is listed below."
 	case r.Complete():
 		return "All collected data is restored; placeholders or defaults replace state of the node that was not collected."
+	case r.Restored() && !r.Built.Complete():
+		return "What the commands made is restored, but not all of them were carried out: they are listed below."
 	case r.Restored() && r.Origin.IsForeign():
 		return "All collected data is restored, but " + r.Origin.Sentence() + "."
 	case r.Restored():

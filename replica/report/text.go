@@ -16,6 +16,7 @@ import (
 // PrintSummary prints the part of the report that start shows. The whole is in a file.
 func (r *Report) PrintSummary(p *show.Page, file string) {
 	r.printCounts(p)
+	r.printBuilt(p)
 	p.WarnIfAny(r.synthesised())
 	for _, s := range r.Steps {
 		if s.Status == Restored || s.Status == Idle {
@@ -64,6 +65,7 @@ func (r *Report) Print(p *show.Page) {
 	p.Printf("\n")
 	r.printMoments(p)
 	r.printCounts(p)
+	r.printBuilt(p)
 	if r.Synthesised != nil {
 		p.Lines("Assumed of the switch of "+r.Synthesised.Title()+", which is synthesised from "+r.Synthesised.Origin()+" with OVN "+r.Synthesised.OVN, r.Synthesised.Assumptions)
 	}
@@ -240,6 +242,9 @@ func (r *Report) Warn(p *show.Page, node string) {
 	}
 	if text := r.synthesised(); text != "" {
 		p.Warn("%s%s", prefix, text)
+	}
+	if r.Built != nil {
+		p.Warn("%s%s", prefix, built(r.Built))
 	}
 	r.warnLosses(p, prefix)
 }

@@ -50,9 +50,6 @@ func (p *nodeDaemons) folders() []string {
 	return []string{filepath.Dir(p.conf), p.recordedDir(), p.switchDir()}
 }
 
-// management returns the socket for OpenFlow connections to the integration bridge.
-func (p *nodeDaemons) management() string { return filepath.Join(p.switchDir(), p.bridge+".mgmt") }
-
 func socket(daemon runtime.Daemon) string { return filepath.Join(daemon.RunDir, "db.sock") }
 
 func (p *nodeDaemons) recordedServer() runtime.Daemon {

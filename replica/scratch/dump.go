@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"ovs-offline/internal/openflow"
@@ -29,7 +30,18 @@ func (s *Scratch) Dump(ctx context.Context, node string, version openflow.Versio
 	if daemons == nil {
 		return Dump{}, fmt.Errorf("no node has the name %q", node)
 	}
-	dump := Dump{Bridge: daemons.bridge, Version: version}
+	dump, err := DumpBridge(ctx, s.options.Runtime, daemons.switchDir(), daemons.bridge, version, nil)
+	if err != nil {
+		return Dump{}, fmt.Errorf("node %s: %w", node, causeOf(ctx, s.options.Runtime, daemons.vswitchd(), err))
+	}
+	return dump, nil
+}
+
+// DumpBridge returns what a bridge of an ovs-vswitchd has in its tables, in the words of an OpenFlow version. runDir is the folder
+// of its sockets. What needs another version than those of protocols, where there are any, is left out.
+func DumpBridge(ctx context.Context, rt runtime.Runtime, runDir, bridge string, version openflow.Version, protocols []string) (Dump, error) {
+	dump := Dump{Bridge: bridge, Version: version}
+	socket := "unix:" + filepath.Join(runDir, bridge+".mgmt")
 	for _, part := range []struct {
 		command string
 		version openflow.Version
@@ -38,9 +50,12 @@ func (s *Scratch) Dump(ctx context.Context, node string, version openflow.Versio
 		{"dump-flows", version, &dump.Flows}, {"dump-groups", groupVersion(version), &dump.Groups},
 		{"dump-meters", max(version, openflow.OpenFlow13), &dump.Meters}, {"dump-tlv-map", version, &dump.TLVMap},
 	} {
-		text, err := s.options.Runtime.Tool(ctx, daemons.switchDir(), nil, "ovs-ofctl", "--no-names", "-O", part.version.String(), "--", part.command, "unix:"+daemons.management())
+		if !part.version.In(protocols) {
+			continue
+		}
+		text, err := rt.Tool(ctx, runDir, nil, "ovs-ofctl", "--no-names", "-O", part.version.String(), "--", part.command, socket)
 		if err != nil {
-			return Dump{}, fmt.Errorf("node %s: %w", node, causeOf(ctx, s.options.Runtime, daemons.vswitchd(), err))
+			return Dump{}, err
 		}
 		*part.into = string(text)
 	}

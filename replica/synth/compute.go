@@ -2,7 +2,6 @@ package synth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
@@ -145,7 +143,7 @@ func (r *run) controllers(ctx context.Context, nodes []*node, confs []scratch.Re
 		if one.dump, err = s.Dump(ctx, node.Name, openflow.OpenFlow15); err != nil {
 			return nil, err
 		}
-		if err := r.keep(ctx, node, s.Conf(node.Name), one.conf); err != nil {
+		if err := s.Keep(ctx, node.Name, node.identity(), one.conf); err != nil {
 			return nil, err
 		}
 		if sessions := s.Sessions(node.Name); len(sessions) > 0 {
@@ -165,37 +163,6 @@ func remarksOn(node *node, all []string) []string {
 	return slices.DeleteFunc(all, func(remark string) bool {
 		return strings.HasPrefix(remark, "node ") && !strings.HasPrefix(remark, "node "+node.Name+": ")
 	})
-}
-
-// keep copies the OVS database of a node, and undoes what Scratch changed to lead
-// ovn-controller to its copy of the southbound database.
-func (r *run) keep(ctx context.Context, node *node, from, to string) error {
-	work := filepath.Join(r.dir.Run(), "result.db") // where the tools of an image can reach it
-	if err := os.RemoveAll(work); err != nil {
-		return err
-	}
-	if _, _, err := file.Standalone(ctx, from, work); err != nil {
-		return err
-	}
-	transaction, err := json.Marshal([]any{ovsdb.OVS, map[string]any{"op": "update", "table": "Open_vSwitch", "where": []any{},
-		"row": map[string]any{"external_ids": pairs(node.identity())}}})
-	if err != nil {
-		return err
-	}
-	if _, err := r.runtime.Tool(ctx, r.dir.Run(), nil, "ovsdb-tool", "transact", work, string(transaction)); err != nil {
-		return err
-	}
-	_, _, err = file.Standalone(ctx, work, to)
-	return err
-}
-
-// pairs returns a map in the notation of RFC 7047, 5.1.
-func pairs(values map[string]string) []any {
-	list := [][]string{}
-	for key, value := range values {
-		list = append(list, []string{key, value})
-	}
-	return []any{"map", list}
 }
 
 // install makes the collection of a chassis in its workdir.

@@ -16,6 +16,7 @@ import (
 func bridgeWithoutFlows() rule.Rule {
 	return rule.Rule{
 		Name: "bridge-without-flows", Severity: rule.Error,
+		Needs:   []rule.Data{rule.OVS(), rule.Dumps()},
 		Follows: "the bridge drops every packet",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Bridge, fail_mode"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

@@ -18,6 +18,7 @@ const expiresSoon = 30 * 24 * time.Hour
 func certificateExpiry() rule.Rule {
 	return rule.Rule{
 		Name: "certificate-expires", Severity: rule.Error,
+		Needs:   []rule.Data{rule.HostOutput(workdir.HostCertificates, "certificate")},
 		Follows: "from then on, daemons do not reach the databases",
 		Sources: []string{"RFC 5280, 4.1.2.5"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

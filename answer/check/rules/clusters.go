@@ -10,10 +10,12 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// clusters finds what is wrong with clustered databases, from the files of their members.
+// clusters finds what is wrong with clustered databases, from the files of their members, and else from
+// what their servers printed and logged.
 func clusters() rule.Rule {
 	return rule.Rule{
 		Name: "cluster", Severity: rule.Error, Slow: true,
+		Needs:   []rule.Data{rule.Either(rule.NB(), rule.SB())},
 		Follows: "the database is not served, or loses what is written",
 		Sources: []string{"ovsdb(7), Clustered Database Service Model"},
 		Case: func(ctx context.Context, c *rule.Case, found func(rule.Finding)) error {
@@ -22,11 +24,18 @@ func clusters() rule.Rule {
 				dirs = append(dirs, n.Dir)
 			}
 			members, err := cluster.Files(dirs...)
-			if err != nil || len(members) == 0 {
+			if err != nil {
+				return err
+			}
+			logs, err := cluster.Logs(dirs...)
+			if err != nil || len(members)+len(logs) == 0 {
 				return err
 			}
 			report, err := cluster.Examine(ctx, members)
 			if err != nil {
+				return err
+			}
+			if err := report.AddLogs(ctx, logs); err != nil {
 				return err
 			}
 			for _, finding := range cluster.Findings(report) {

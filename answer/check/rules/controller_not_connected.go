@@ -8,6 +8,8 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
 )
 
 // controllerNotConnected finds the OpenFlow controllers and the OVSDB managers that are configured
@@ -15,6 +17,7 @@ import (
 func controllerNotConnected() rule.Rule {
 	return rule.Rule{
 		Name: "controller-not-connected", Severity: rule.Error,
+		Needs:   []rule.Data{rule.Either(rule.Output(recording.Name(workdir.RecordedList("Controller"))), rule.Output(recording.Name(workdir.RecordedList("Manager"))))},
 		Follows: "the controller gets no packets and changes no flows; with fail_mode=standalone the bridge forwards by MAC addresses",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Controller and Manager: is_connected, status"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

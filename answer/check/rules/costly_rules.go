@@ -21,6 +21,7 @@ const (
 func costlyRules() rule.Rule {
 	return rule.Rule{
 		Name: "costly-rules", Severity: rule.Warning, Slow: true,
+		Needs:   []rule.Data{rule.Dumps()},
 		Follows: "each flow takes memory and time on the node",
 		Sources: []string{"ovn-architecture(7)", "ovs-fields(7), conjunctive match fields"},
 		Case: func(ctx context.Context, c *rule.Case, found func(rule.Finding)) error {

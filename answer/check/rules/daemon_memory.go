@@ -18,6 +18,7 @@ const maxUnitMemory = 5 << 30
 func unitMemory() rule.Rule {
 	return rule.Rule{
 		Name: "daemon-memory", Severity: rule.Warning,
+		Needs:   []rule.Data{rule.HostOutput(workdir.HostUnitMemory, "memory of units")},
 		Follows: "the kernel may end the daemon when there is no memory left",
 		Sources: []string{"memory.current in the cgroup of the unit (Linux, cgroup-v2)"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

@@ -20,6 +20,7 @@ const (
 func datapathLost() rule.Rule {
 	return rule.Rule{
 		Name: "datapath-lost-packets", Severity: rule.Warning,
+		Needs:   []rule.Data{rule.Output(workdir.RecordedDatapathShow)},
 		Follows: "first packets of connections are lost: the queue to ovs-vswitchd was full",
 		Sources: []string{"ovs-dpctl(8), show: lost"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
@@ -40,6 +41,7 @@ func datapathLost() rule.Rule {
 func datapathMasks() rule.Rule {
 	return rule.Rule{
 		Name: "datapath-many-masks", Severity: rule.Warning,
+		Needs:   []rule.Data{rule.Output(workdir.RecordedDatapathShow)},
 		Follows: "each lookup tries the masks one after the other: every packet takes longer",
 		Sources: []string{"ovs-dpctl(8), show: masks"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

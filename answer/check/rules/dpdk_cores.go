@@ -17,6 +17,7 @@ import (
 func dpdkCores() rule.Rule {
 	return rule.Rule{
 		Name: "dpdk-cores", Severity: rule.Warning,
+		Needs:   []rule.Data{rule.Either(rule.OVS(), rule.Output(workdir.RecordedOtherConfig))},
 		Follows: "the threads that forward packets wait for others on the same processors, and packets are lost",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Open_vSwitch, other_config:pmd-cpu-mask and dpdk-lcore-mask", "nova.conf: cpu_dedicated_set, cpu_shared_set"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

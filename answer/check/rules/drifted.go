@@ -18,6 +18,7 @@ const mostDrift = 64 << 20
 func drifted() rule.Rule {
 	return rule.Rule{
 		Name: "drift", Severity: rule.Error, Slow: true,
+		Needs:   []rule.Data{rule.OVS(), rule.SB(), rule.Dumps()},
 		Follows: "packets take another way than the databases say",
 		Sources: []string{"ovn-controller(8)"},
 		Node: func(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {

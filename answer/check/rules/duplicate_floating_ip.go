@@ -13,6 +13,7 @@ import (
 func duplicateFloatingIP() rule.Rule {
 	return rule.Rule{
 		Name: "duplicate-floating-ip", Severity: rule.Error,
+		Needs:   []rule.Data{rule.NB()},
 		Follows: "two MAC addresses answer for the address, and packets go to one of them",
 		Sources: []string{"ovn-nb(5), NAT, external_ip", "ovn-nbctl(8), lr-nat-add: a NAT with this type and external_ip already exists"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -15,6 +15,7 @@ import (
 func encapAddress() rule.Rule {
 	return rule.Rule{
 		Name: "tunnel-address-missing", Severity: rule.Error,
+		Needs:   []rule.Data{rule.OVS(), rule.Output(workdir.RecordedLinks)},
 		Follows: "packets that other nodes send to this address do not arrive",
 		Sources: []string{"ovn-controller(8), external_ids:ovn-encap-ip"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

@@ -20,6 +20,7 @@ const usualTableSize = 8192
 func fdbFull() rule.Rule {
 	return rule.Rule{
 		Name: "fdb-full", Severity: rule.Warning,
+		Needs:   []rule.Data{rule.Either(rule.BridgeOutput(workdir.RecordedFDB), rule.BridgeOutput(workdir.RecordedFDBStats))},
 		Follows: "the bridge forgets addresses that are in use, floods packets to them, and ovs-vswitchd handles every change: it may use a whole processor",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Bridge, other_config:mac-table-size", "https://developers.redhat.com/blog/2018/09/19/troubleshooting-fdb-table-wrapping-in-open-vswitch"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

@@ -6,6 +6,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
 )
 
 // interfaceDown finds the interfaces without a link. Internal interfaces count only if they have a
@@ -13,6 +14,7 @@ import (
 func interfaceDown() rule.Rule {
 	return rule.Rule{
 		Name: "interface-down", Severity: rule.Error,
+		Needs:   []rule.Data{rule.Output(workdir.RecordedListInterface)},
 		Follows: "no packet enters or leaves by this interface",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Interface, admin_state and link_state"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

@@ -6,6 +6,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
 )
 
 // interfaceWithoutPortNumber finds the interfaces that ovs-vswitchd could not open: their ofport
@@ -13,23 +14,49 @@ import (
 func interfaceWithoutPortNumber() rule.Rule {
 	return rule.Rule{
 		Name: "interface-without-port-number", Severity: rule.Error,
+		Needs:   []rule.Data{rule.Either(rule.OVS(), rule.Output(workdir.RecordedListInterface), rule.Output(workdir.RecordedSwitchShow))},
 		Follows: "no packet enters or leaves by this interface",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Interface, ofport and error"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
-			return n.OVS.Each("Interface", func(row ovsdb.Row) {
-				number, known := row.Int("ofport")
-				problem := row.String("error")
-				if problem == "" && (!known || number >= 0) {
+			look := func(name, number, problem, seen string) {
+				what := fmt.Sprintf("interface %s has no OpenFlow port", name)
+				switch {
+				case problem != "":
+					what = fmt.Sprintf("interface %s could not be added: %s", name, problem)
+				case number != "-1":
 					return
 				}
-				name := row.String("name")
-				what := fmt.Sprintf("interface %s has no OpenFlow port", name)
-				if problem != "" {
-					what = fmt.Sprintf("interface %s could not be added: %s", name, problem)
+				found(rule.Finding{What: what, Evidence: []string{seen}, Next: []string{"ovs-offline exec ovs-vsctl list Interface " + name, "on the node: ip link show " + name}})
+			}
+			if n.OVS == nil {
+				return lookAtPrinted(n, look)
+			}
+			return n.OVS.Each("Interface", func(row ovsdb.Row) {
+				number := ""
+				if ofport, known := row.Int("ofport"); known && ofport < 0 {
+					number = "-1"
 				}
-				found(rule.Finding{What: what, Evidence: []string{"Interface " + name + " in conf.db: ofport, error"},
-					Next: []string{"ovs-offline exec ovs-vsctl list Interface " + name, "on the node: ip link show " + name}})
+				look(row.String("name"), number, row.String("error"), "Interface "+row.String("name")+" in conf.db: ofport, error")
 			}, "name", "ofport", "error")
 		},
 	}
+}
+
+// lookAtPrinted looks at the interfaces that ovs-vsctl list printed, or else ovs-vsctl show, of which the numbers are not known.
+func lookAtPrinted(n *rule.Node, look func(name, number, problem, seen string)) error {
+	printed, err := n.Printed("Interface")
+	for _, row := range printed {
+		look(row.Column("name"), row.Column("ofport"), row.Column("error"), "ovs-vsctl list Interface: ofport, error")
+	}
+	if err != nil || len(printed) > 0 {
+		return err
+	}
+	shown, err := n.Shown()
+	if shown == nil || err != nil {
+		return err
+	}
+	for _, iface := range shown.Below("Interface") {
+		look(iface.Name, "", iface.Text("error"), "ovs-vsctl show: error of "+iface.Name)
+	}
+	return nil
 }

@@ -9,12 +9,14 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/daemonlog"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -22,6 +24,7 @@ import (
 func logs() rule.Rule {
 	return rule.Rule{
 		Name: "logs", Severity: rule.Warning, Slow: true, Sources: []string{"the logs of the node"},
+		Needs: []rule.Data{rule.Logs()},
 		Node: func(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
 			files, err := n.Dir.HostLogs()
 			if err != nil || len(files) == 0 {
@@ -36,16 +39,13 @@ func logs() rule.Rule {
 				return err
 			}
 			rules = slices.DeleteFunc(rules, func(r *logRule) bool { return !r.concerns(packages) })
-			read, err := readLogs(ctx, n.Dir.Relative, files, rules)
-			if err != nil {
-				return err
-			}
 			recorded, err := n.Recorded()
 			if err != nil {
 				return err
 			}
-			if recorded.IsZero() {
-				recorded = read.last
+			read, err := readLogs(ctx, n.Dir.Relative, files, rules, logOptions(recorded))
+			if err != nil {
+				return err
 			}
 			for _, s := range read.all() {
 				if finding, ok := s.finding(recorded, packages); ok {
@@ -67,6 +67,7 @@ type seen struct {
 	times  []time.Time // of the last lines, at most rule.Least of them
 	next   int         // in times
 	at     time.Time   // of the last line with which there were enough; zero for none
+	noYear bool        // the year of at is not known
 	enough bool
 }
 
@@ -87,26 +88,36 @@ func (s *seen) add(line *daemonlog.Line, values map[string]string, file string) 
 	if s.rule.within == 0 || line.At.Sub(oldest).Abs() <= s.rule.within {
 		s.enough = true
 		if line.At.After(s.at) {
-			s.at = line.At
+			s.at, s.noYear = line.At, line.NoYear
 		}
 	}
 }
 
 // finding returns what the lines say; ok is false if there are too few, or if they are too old for a
-// node that was recorded at a time.
+// node that was recorded at a time. Where that time is zero, it is not known: no line is too old, and the year of lines that name
+// none is not known either.
 func (s *seen) finding(recorded time.Time, packages map[string]string) (finding rule.Finding, ok bool) {
-	if !s.enough || !s.at.IsZero() && recorded.Sub(s.at) > s.rule.age {
+	dated := !recorded.IsZero()
+	if !s.enough || dated && !s.at.IsZero() && recorded.Sub(s.at) > s.rule.age {
 		return finding, false
 	}
 	values := map[string]any{"Count": s.count, "Packages": s.rule.installed(packages)}
 	for name, value := range s.values {
 		values[name] = value
 	}
-	var what strings.Builder
-	if err := s.rule.what.Execute(&what, values); err != nil {
-		return finding, false
+	var texts []string
+	for _, one := range append([]*template.Template{s.rule.what}, s.rule.next...) {
+		var text strings.Builder
+		if err := one.Execute(&text, values); err != nil {
+			return finding, false
+		}
+		texts = append(texts, text.String())
 	}
-	return rule.Finding{Rule: s.rule.Name, Severity: s.rule.Severity, What: what.String(), At: s.at, Follows: s.rule.Follows, Next: s.rule.Next,
+	at := s.at
+	if s.noYear && !dated {
+		at = time.Time{}
+	}
+	return rule.Finding{Rule: s.rule.Name, Severity: s.rule.Severity, What: texts[0], At: at, Follows: s.rule.Follows, Next: texts[1:],
 		Sources: s.rule.Sources, Evidence: []string{s.where + ": " + s.text}}, true
 }
 
@@ -114,8 +125,9 @@ func (s *seen) finding(recorded time.Time, packages map[string]string) (finding 
 type readLog struct {
 	found  map[string]map[string]*seen // by the name of the rule, and by its key
 	before map[string]bool             // the rules of which the line After was seen
-	last   time.Time                   // of all lines
 	bad    []string                    // files that could not be read to their ends
+
+	options daemonlog.Options
 }
 
 func newReadLog() *readLog {
@@ -126,7 +138,7 @@ func newReadLog() *readLog {
 const maxKeys = 1000
 
 // readLogs reads the logs of several programs side by side, and the logs of one program in order of time.
-func readLogs(ctx context.Context, relative func(string) string, files []workdir.Log, rules []*logRule) (*readLog, error) {
+func readLogs(ctx context.Context, relative func(string) string, files []workdir.Log, rules []*logRule, options daemonlog.Options) (*readLog, error) {
 	byProgram := map[string][]workdir.Log{}
 	for _, file := range files {
 		byProgram[file.Program] = append(byProgram[file.Program], file)
@@ -137,6 +149,7 @@ func readLogs(ctx context.Context, relative func(string) string, files []workdir
 	for _, files := range byProgram {
 		group.Go(func() error {
 			part := newReadLog()
+			part.options = options
 			defer func() { parts <- part }()
 			return part.readProgram(ctx, relative, files, rules)
 		})
@@ -164,9 +177,6 @@ func (l *readLog) merge(part *readLog) {
 			}
 		}
 	}
-	if part.last.After(l.last) {
-		l.last = part.last
-	}
 	l.bad = append(l.bad, part.bad...)
 }
 
@@ -174,7 +184,7 @@ func (l *readLog) merge(part *readLog) {
 func (l *readLog) readProgram(ctx context.Context, relative func(string) string, files []workdir.Log, rules []*logRule) error {
 	first := map[string]time.Time{}
 	for _, file := range files {
-		at, err := firstTime(ctx, file)
+		at, err := l.firstTime(ctx, file)
 		if err != nil {
 			return err
 		}
@@ -189,12 +199,15 @@ func (l *readLog) readProgram(ctx context.Context, relative func(string) string,
 	return nil
 }
 
-// logOptions are how all logs are read: a node's own time zone is not known, and UTC is taken for it.
-func logOptions() daemonlog.Options { return daemonlog.Options{Location: time.UTC} }
+// logOptions are how all logs of a node are read, which was recorded at a time, zero for an unknown one: a node's own time zone
+// is not known, and UTC is taken for it.
+func logOptions(recorded time.Time) daemonlog.Options {
+	return daemonlog.Options{Reference: recorded, Location: time.UTC}
+}
 
 // firstTime returns the time of the first line of a log that has one.
-func firstTime(ctx context.Context, file workdir.Log) (at time.Time, err error) {
-	in, err := daemonlog.Open(ctx, file.Path, file.Program, logOptions())
+func (l *readLog) firstTime(ctx context.Context, file workdir.Log) (at time.Time, err error) {
+	in, err := daemonlog.Open(ctx, file.Path, file.Program, l.options)
 	if err != nil {
 		return at, err
 	}
@@ -212,17 +225,12 @@ func firstTime(ctx context.Context, file workdir.Log) (at time.Time, err error) 
 }
 
 func (l *readLog) readFile(ctx context.Context, file workdir.Log, name string, rules []*logRule) error {
-	in, err := daemonlog.Open(ctx, file.Path, file.Program, logOptions())
+	in, err := daemonlog.Open(ctx, file.Path, file.Program, l.options)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	of := map[string][]*logRule{} // by the program that wrote a line
-	for _, r := range rules {
-		for _, program := range r.Programs {
-			of[program] = append(of[program], r)
-		}
-	}
+	of := rulesOf(rules)
 	for {
 		line, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -236,13 +244,26 @@ func (l *readLog) readFile(ctx context.Context, file workdir.Log, name string, r
 		}
 	}
 	result := in.Result()
-	if result.Last.After(l.last) {
-		l.last = result.Last
-	}
 	if result.Lost != "" {
 		l.bad = append(l.bad, name+": "+result.Lost)
 	}
 	return nil
+}
+
+// rulesOf returns the rules by the programs of whose lines they are. Lines of a daemon of which the name is not known are of each
+// rule that names modules, unless it is about the server of one database.
+func rulesOf(rules []*logRule) map[string][]*logRule {
+	of := map[string][]*logRule{}
+	for _, r := range rules {
+		for _, program := range r.Programs {
+			of[program] = append(of[program], r)
+		}
+		oneDatabase := !slices.ContainsFunc(r.Programs, func(program string) bool { return !strings.HasPrefix(program, "ovsdb-server-") })
+		if len(r.modules) > 0 && !oneDatabase {
+			of[recording.UnknownDaemon] = append(of[recording.UnknownDaemon], r)
+		}
+	}
+	return of
 }
 
 // look lets a rule look at a line.

@@ -13,6 +13,7 @@ import (
 func logicalPortTwice() rule.Rule {
 	return rule.Rule{
 		Name: "logical-port-twice", Severity: rule.Error,
+		Needs:   []rule.Data{rule.OVS()},
 		Follows: "ovn-controller binds the port to one of the interfaces, and the others get no packets",
 		Sources: []string{"ovn-controller(8), external_ids:iface-id", "binding_lport in controller/binding.c of OVN"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

@@ -25,7 +25,7 @@ var logFiles embed.FS
 type logRule struct {
 	Name     string
 	Severity rule.Severity
-	// What is a text/template of the sentence. It has the named groups of Match, Count (how many
+	// What is a text/template of the sentence, and so is each of Next. It has the named groups of Match, Count (how many
 	// lines) and Packages (the ones that Installed names, with their versions).
 	What    string
 	Follows string
@@ -57,6 +57,7 @@ type logRule struct {
 
 	pattern     *regexp.Regexp
 	what        *template.Template
+	next        []*template.Template
 	contains    []byte
 	after       []byte
 	until       []byte
@@ -102,8 +103,15 @@ func (r *logRule) compile() (err error) {
 			return err
 		}
 	}
-	if r.what, err = template.New(r.Name).Option("missingkey=error").Parse(strings.TrimSpace(r.What)); err != nil {
+	if r.what, err = r.template(r.What); err != nil {
 		return err
+	}
+	for _, text := range r.Next {
+		next, err := r.template(text)
+		if err != nil {
+			return err
+		}
+		r.next = append(r.next, next)
 	}
 	for text, to := range map[string]*time.Duration{r.Within: &r.within, r.Age: &r.age} {
 		if text != "" {
@@ -113,6 +121,10 @@ func (r *logRule) compile() (err error) {
 		}
 	}
 	return nil
+}
+
+func (r *logRule) template(text string) (*template.Template, error) {
+	return template.New(r.Name).Option("missingkey=error").Parse(strings.TrimSpace(text))
 }
 
 // groups returns the named groups of a line that the rule is about; ok is false for another line.

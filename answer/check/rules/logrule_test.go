@@ -3,12 +3,17 @@ package rules
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ovs-offline/internal/daemonlog"
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/expect"
 )
 
 // TestLogRulesFindTheirLines checks each rule with the lines in its own file, and that the lines of
@@ -65,4 +70,39 @@ func finds(t *testing.T, r *logRule, program, text string) bool {
 		}
 	}
 	return false
+}
+
+// TestLinesOfAnUnknownDaemon reads the lines of rules as those of a log of which no program is known: the rules with modules
+// look at them, and the others do not.
+func TestLinesOfAnUnknownDaemon(t *testing.T) {
+	all, err := logRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"2022-01-01T00:00:00.001Z|00011|ofproto_dpif_xlate(handler1)|WARN|over max translation depth 64 on bridge br0 while processing ip,in_port=1": "recursion-too-deep",
+		"2022-01-01T00:00:00.002Z|00012|util|EMER|lib/x.c:1: assertion false failed in x()":                                                          "assertion-failed",
+		"May 24 20:51:11 n1 ovs-vswitchd: ovs|00592|bridge|WARN|could not open network device eth9 (No such device)":                                 "port-not-added",
+		"Oct 30 20:50:21|00466|bridge|WARN|could not open network device eth9 (No such device)":                                                      "port-not-added",
+		"2022-01-01T00:00:00.002Z|00012|ofctrl|INFO|could not open network device eth9 (No such device)":                                             "",
+		"nf_conntrack: table full, dropping packet":                                                                                                  "",
+	} {
+		found := newReadLog()
+		found.options = logOptions(time.Time{})
+		path := filepath.Join(t.TempDir(), "a.log")
+		if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := found.readFile(t.Context(), workdir.Log{Path: path, Program: recording.UnknownDaemon}, "a.log", all); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, s := range found.all() {
+			finding, ok := s.finding(time.Time{}, nil)
+			if got += finding.Rule; !ok || finding.At.IsZero() == strings.HasPrefix(text, "2022") || strings.Contains(strings.Join(finding.Next, " "), "{{") {
+				t.Errorf("%s: %+v", text, finding)
+			}
+		}
+		expect.Equal(t, got, want, text)
+	}
 }

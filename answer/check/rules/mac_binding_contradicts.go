@@ -21,6 +21,7 @@ import (
 func macBindingContradicts() rule.Rule {
 	return rule.Rule{
 		Name: "mac-binding-contradicts", Severity: rule.Warning,
+		Needs:   []rule.Data{rule.NB(), rule.SB()},
 		Follows: "something else has answered ARP or ND for the address, and packets may go to it",
 		Sources: []string{"ovn-sb(5), MAC_Binding", "ovn-nb(5), Static_MAC_Binding", "ovn-northd(8), table lr_in_arp_resolve"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

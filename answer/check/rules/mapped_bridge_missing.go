@@ -13,6 +13,7 @@ import (
 func mappedBridgeMissing() rule.Rule {
 	return rule.Rule{
 		Name: "mapped-bridge-missing", Severity: rule.Error,
+		Needs:   []rule.Data{rule.OVS()},
 		Follows: "ports of that network on this node do not reach the physical network",
 		Sources: []string{"ovn-controller(8), external_ids:ovn-bridge-mappings"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

@@ -13,6 +13,7 @@ import (
 func matchMalformed() rule.Rule {
 	return rule.Rule{
 		Name: "match-malformed", Severity: rule.Error,
+		Needs:   []rule.Data{rule.NB()},
 		Follows: "it applies to no packet",
 		Sources: []string{"ovn-sb(5), Logical_Flow, match", "controller/lflow.c of OVN: error parsing match"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

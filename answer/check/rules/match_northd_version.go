@@ -14,6 +14,7 @@ import (
 func matchNorthdVersion() rule.Rule {
 	return rule.Rule{
 		Name: "match-northd-version", Severity: rule.Warning,
+		Needs:   []rule.Data{rule.Either(rule.OVS(), rule.Output(workdir.RecordedExternalIDs))},
 		Follows: "during an upgrade of OVN, also a small one, this node gets no changes until both have one version",
 		Sources: []string{"ovn-controller(8), external_ids:ovn-match-northd-version", "https://bugs.launchpad.net/bugs/2030944"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

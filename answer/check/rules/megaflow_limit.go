@@ -13,6 +13,7 @@ import (
 func megaflowLimit() rule.Rule {
 	return rule.Rule{
 		Name: "megaflow-limit", Severity: rule.Warning,
+		Needs:   []rule.Data{rule.Output(workdir.RecordedUpcalls)},
 		Follows: "ovs-vswitchd deletes flows that are in use: more packets go through it, and some are lost",
 		Sources: []string{"ovs-vswitchd(8), upcall/show: flows", "ovs-vswitchd.conf.db(5), Open_vSwitch, other_config:flow-limit"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

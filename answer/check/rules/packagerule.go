@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/workdir"
 )
 
 //go:embed packages/*.yaml
@@ -57,6 +58,7 @@ func packageRules() (all []*packageRule, err error) {
 func knownDefects() rule.Rule {
 	return rule.Rule{
 		Name: "packages", Severity: rule.Warning, Sources: []string{"dpkg -l"},
+		Needs: []rule.Data{rule.HostOutput(workdir.HostDebs, "list of packages")},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
 			packages, err := n.Packages()
 			if err != nil || len(packages) == 0 {

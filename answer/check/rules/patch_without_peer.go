@@ -12,6 +12,7 @@ import (
 func patchWithoutPeer() rule.Rule {
 	return rule.Rule{
 		Name: "patch-without-peer", Severity: rule.Error,
+		Needs:   []rule.Data{rule.OVS()},
 		Follows: "the two bridges are not connected: what is sent to the patch port is dropped",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Interface, options:peer"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

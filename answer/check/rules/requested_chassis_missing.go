@@ -15,6 +15,7 @@ import (
 func requestedChassisMissing() rule.Rule {
 	return rule.Rule{
 		Name: "requested-chassis-missing", Severity: rule.Error,
+		Needs:   []rule.Data{rule.SB()},
 		Follows: "no node claims the port",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, options:requested-chassis"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -14,6 +14,9 @@ func All() []rule.Rule {
 		// Ports.
 		interfaceWithoutPortNumber(),
 		interfaceDown(),
+		portInDeadVLAN(),
+		bondMemberDown(),
+		lacpWithoutPartner(),
 		logicalPortTwice(),
 		portBoundElsewhere(),
 		portRequestedElsewhere(),

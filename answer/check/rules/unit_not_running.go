@@ -16,6 +16,7 @@ import (
 func unitNotRunning() rule.Rule {
 	return rule.Rule{
 		Name: "unit-not-running", Severity: rule.Error,
+		Needs:   []rule.Data{rule.HostOutput(workdir.HostUnits, "list of units")},
 		Follows: "what this daemon does is not done: changes do not reach the flows",
 		Sources: []string{"systemctl(1), list-units and list-unit-files"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

@@ -242,9 +242,11 @@ func TestParseStatus(t *testing.T) {
 		if !ok {
 			t.Fatal("not read")
 		}
-		want := []Peer{{"4e01", "4e01", "ssl:[10.0.0.1]:6644", true, -1, false}, {"b3f5", "b3f5", "ssl:[10.0.0.2]:6644", false, 39, true}, {"11aa", "11aa", "ssl:[10.0.0.3]:6644", false, -1, false}}
+		want := []Peer{{Nickname: "4e01", Short: "4e01", Address: "ssl:[10.0.0.1]:6644", Self: true, Silent: -1, Match: 305},
+			{Nickname: "b3f5", Short: "b3f5", Address: "ssl:[10.0.0.2]:6644", Silent: 39, Match: 305, Connected: true},
+			{Nickname: "11aa", Short: "11aa", Address: "ssl:[10.0.0.3]:6644", Silent: -1, Match: 8}}
 		expect.Equal(t, s.Peers, want, "peers")
-		expect.Equal(t, []int64{s.Term, s.ElectionTimer, s.Last}, []int64{7, 5000, 305}, "numbers")
+		expect.Equal(t, []int64{s.Term, s.ElectionTimer, s.First, s.Last, s.Uncommitted, s.Unapplied, s.Disconnections}, []int64{7, 5000, 2, 305, 0, -1, 2}, "numbers")
 		expect.Equal(t, []string{s.Database, s.Cluster[:4], s.Server[:4], s.Address, s.Role, s.Apart()}, []string{"OVN_Southbound", "2b98", "4e01", "ssl:[10.0.0.1]:6644", "leader", ""}, "texts")
 	}
 	for i := range text {
@@ -252,6 +254,41 @@ func TestParseStatus(t *testing.T) {
 	}
 	if _, ok := ParseStatus("Name: x\nCluster ID: y\n"); ok {
 		t.Error("another text is taken for a status")
+	}
+}
+
+// TestParseStatusOfServersThatJoinOrLeave reads what the leader prints of them, and what a joining server prints.
+func TestParseStatusOfServersThatJoinOrLeave(t *testing.T) {
+	begin := "Name: OVN_Northbound\nCluster ID: not yet known\nServer ID: 4e01 (4e013555-051b-4602-b368-81fb3deb479a)\n"
+	s, ok := ParseStatus(begin + "Status: joining cluster\nRemotes for joining: tcp:10.0.0.2:6643 tcp:[fd00::3]:6643\nConnections:\n")
+	if !ok || s.Cluster != "" || !s.Connections {
+		t.Errorf("%+v", s)
+	}
+	expect.Equal(t, s.Remotes, []string{"tcp:10.0.0.2:6643", "tcp:[fd00::3]:6643"}, "remotes")
+	s, _ = ParseStatus(begin + "Adding server 0a0b (0a0b at tcp:10.0.0.4:6643) (adding: catchup)\nRemoving server 0c0d (0c0d at tcp:10.0.0.5:6643) (removing)\nConnections: (->0e0f) <-0e0f\n" +
+		"Servers:\n    0e0f (0e0f at tcp:10.0.0.6:6643) (adding: committing) (voted for 4e01)\n")
+	expect.Equal(t, []string{s.Adding[0].Short, s.Adding[0].Address, s.Adding[0].Phase, s.Removing.Short, s.Removing.Phase, s.Peers[0].Phase, s.Peers[0].Vote},
+		[]string{"0a0b", "tcp:10.0.0.4:6643", "adding: catchup", "0c0d", "removing", "adding: committing", "4e01"}, "changes")
+	if !s.Peers[0].Connected {
+		t.Error("a connection from a server is none")
+	}
+}
+
+// TestSplit finds outputs among other text: quoted in a list, without the first line, and with doubled ends of lines.
+func TestSplit(t *testing.T) {
+	one := "4e01\nName: A\nCluster ID: x\nTerm: 1\n"
+	two := "Name: B\nCluster ID: y\nTerm: 2\n"
+	for text, want := range map[string][]Printed{
+		"":        nil,
+		"Name: A": nil,
+		one:       {{1, one}},
+		"see:\n\n    4e01\n    Name: A\n    Cluster ID: x\n    Term: 1\n": {{3, one}},
+		"$ ovs-appctl cluster/status B\n" + two:                           {{2, two}},
+		one + "\n" + one:                                                  {{1, one}, {6, one}},
+		one + two:                                                         {{1, "4e01\nName: A\nCluster ID: x\nTerm: 1\n"}, {5, two}},
+		"4e01\r\n\r\nName: A\r\n\r\nCluster ID: x\r\n\r\nTerm: 1\r\n":     {{1, one}},
+	} {
+		expect.Equal(t, Split(text), want, strings.ReplaceAll(text, "\n", "|"))
 	}
 }
 
@@ -266,4 +303,26 @@ func TestAnyDamageIsRead(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzSplit checks that outputs are found in their order, and that no more text is in them than was given.
+func FuzzSplit(f *testing.F) {
+	f.Add("4e01\nName: A\nCluster ID: x\nServer ID: 4e01 (4e013555-051b-4602-b368-81fb3deb479a)\nConnections: (->1) <-2\nServers:\n 2 (2222 at tcp:1) (voted for 2) last msg 3 ms ago\n")
+	f.Add("Name: A\r\n\r\nCluster ID: x\r\nAdding server 2 (2222 at tcp:1) (adding: catchup)\nName: B\nCluster ID: y\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		total, line := 0, 0
+		for _, printed := range Split(text) {
+			if printed.Line <= line {
+				t.Errorf("line %d follows line %d", printed.Line, line)
+			}
+			line = printed.Line
+			total += len(printed.Text)
+			if status, ok := ParseStatus(printed.Text); ok && len(status.Peers) > maxPeers {
+				t.Errorf("%d servers", len(status.Peers))
+			}
+		}
+		if total > len(text)+len("\n") {
+			t.Errorf("%d bytes in outputs of a text of %d", total, len(text))
+		}
+	})
 }

@@ -124,6 +124,9 @@ func (m *Member) Status() string {
 	return out
 }
 
+// Log returns what the server logged since it was started.
+func (m *Member) Log() string { return m.server.Log() }
+
 // WaitFor returns when cluster/status has a text, and fails the test if that takes longer than Patience.
 func (m *Member) WaitFor(text string) {
 	m.cluster.tb.Helper()
