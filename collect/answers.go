@@ -66,7 +66,7 @@ func (p *Plan) answers() (can, cannot []string) {
 	switch {
 	case p.Database(workdir.OVS) != nil:
 		can = append(can, "ovs-vsctl: the OVS database as it was recorded")
-	case p.substitute != "":
+	case p.substitute != "" && (len(p.Bridges) > 0 || !p.hasOVN()):
 		can = append(can, "ovs-vsctl: "+p.substitute)
 	case p.HasOVS():
 		cannot = append(cannot, p.withoutDatabase())
@@ -75,9 +75,14 @@ func (p *Plan) answers() (can, cannot []string) {
 		complete, missing := p.bridgeAnswers(bridge)
 		can, cannot = append(can, complete...), append(cannot, missing...)
 	}
-	if p.HasOVS() {
+	switch {
+	case p.HasOVS():
 		cannot = append(cannot, p.missingState()...)
-	} else {
+	case p.substitute != "" && !p.hasOVN():
+		cannot = append(cannot, "ofproto/trace, ovs-ofctl: no flows were collected: add the output of ovs-ofctl dump-flows BRIDGE")
+	case p.substitute == "" && len(p.Recorded) > 0 && !p.hasOVN():
+		cannot = append(cannot, "anything: neither a database nor flows nor ovs-vsctl show were collected, and no replica starts without them: only commands that read the recorded outputs work")
+	default:
 		cannot = append(cannot, "ofproto/trace, ovs-ofctl: nothing of Open vSwitch was collected"+p.synthesis())
 	}
 	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
@@ -93,6 +98,9 @@ func (p *Plan) answers() (can, cannot []string) {
 	}
 	return can, cannot
 }
+
+// hasOVN reports whether the node has an OVN database.
+func (p *Plan) hasOVN() bool { return p.Database(workdir.NB) != nil || p.Database(workdir.SB) != nil }
 
 // synthesis describes how start replaces missing data of Open vSwitch, for the end of a
 // sentence.

@@ -1,16 +1,19 @@
 package collect
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/ovsdb/raft"
@@ -76,6 +79,7 @@ type filesReader struct {
 	taken   map[string]recording.Moment // of must-gathers, by the name of the source
 	members map[string]raft.Status      // by the UUID of the server
 	unread  []string                    // command lines in tickets whose outputs nothing uses
+	seen    []string                    // what else was seen in tickets that can't be used
 }
 
 // add reads one path and recognises its content.
@@ -146,6 +150,9 @@ func (r *filesReader) add(path string) error {
 		if len(r.unread) > 0 {
 			lost += "; nothing uses the outputs of " + phrase.FirstNames(r.unread)
 		}
+		if len(r.seen) > 0 {
+			return onlySeen(path, r.seen, lost)
+		}
 		return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (no sos report, must-gather, database, output of ovs-save, or dump)%s", ErrNothing, path, lost)
 	}
 	r.found.Inputs = append(r.found.Inputs, input)
@@ -157,7 +164,38 @@ func (r *filesReader) notArchive(path string, err error) error {
 	if err := r.tailedDatabase(path); err != nil {
 		return err
 	}
+	if seen := seenIn(path); len(seen) > 0 {
+		return onlySeen(path, seen, "")
+	}
 	return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (%w)", ErrNothing, path, err)
+}
+
+// onlySeen returns the error of a source that has outputs of which nothing can be made.
+func onlySeen(path string, seen []string, lost string) error {
+	return fmt.Errorf("%w: of the outputs in %s, no database and no switch can be made: %s%s", ErrNothing, path, strings.Join(seen[:min(len(seen), 5)], "; "), lost)
+}
+
+// maxSeenBytes is how much of a file is read only to say what it is.
+const maxSeenBytes = 64 << 10
+
+// seenIn returns the outputs of Open vSwitch and OVN in a file that is not taken for a ticket.
+func seenIn(path string) (list []string) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer in.Close()
+	start, err := io.ReadAll(io.LimitReader(in, maxSeenBytes))
+	if err != nil || bytes.IndexByte(start, 0) >= 0 {
+		return nil
+	}
+	for _, seen := range ticket.Read(string(start)).Seen {
+		list = append(list, seen.String())
+	}
+	return list
 }
 
 // tailedDatabase returns an error with the remedy if a file is the end of a database whose beginning was cut off.

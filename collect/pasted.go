@@ -27,6 +27,9 @@ func (l *looseReader) readWhole(name string, id identity) identity {
 	}
 	text := ticket.Read(content)
 	l.unread = append(l.unread, text.Unread...)
+	for _, seen := range text.Seen {
+		l.seen = append(l.seen, seen.String())
+	}
 	known := slices.ContainsFunc(text.Pieces, func(p ticket.Piece) bool { return !p.Loose || isStatus(p) || isTrace(p) })
 	if known || len(text.Pieces) > 1 || len(text.Pieces) == 1 && id.kind == unknownFile || id.kind == unknownFile && text.Log != "" {
 		l.texts[name] = text
@@ -55,9 +58,15 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	if err := l.addTraces(name, pieces); err != nil {
 		return err
 	}
-	for _, output := range latest(slices.DeleteFunc(pieces, isTrace), l.Earlier) {
+	for _, output := range withSubstitutes(latest(slices.DeleteFunc(pieces, isTrace), l.Earlier)) {
 		partial := output.partial()
-		if partial != nil && output.Run.Command.Dump == "" { // no answer depends on it: it is better absent than taken for whole
+		switch {
+		case partial == nil, output.Run.Command.Dump != "":
+		case output.Run.Command.Name == workdir.RecordedDatapathFlows: // each of these flows counts by itself
+			node := l.node(output.Host)
+			node.Remarks = append(node.Remarks, fmt.Sprintf("%s, line %d: these are not all flows of the datapath: %s", l.origin(name), output.Line, partial))
+			partial = nil
+		default: // no answer depends on it: it is better absent than taken for whole
 			l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, line %d: the output of %s is not whole, and is not used: %s", l.origin(name), output.Line, output.Run.Command.Line, partial))
 			continue
 		}
@@ -67,6 +76,9 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	}
 	for _, line := range text.Unread {
 		l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s: nothing uses the output of %s", l.origin(name), line))
+	}
+	for _, seen := range text.Seen {
+		l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, %v", l.origin(name), seen))
 	}
 	return l.addLines(name, host, text.Log)
 }
@@ -103,6 +115,34 @@ func (l *looseReader) addTraces(name string, pieces []ticket.Piece) error {
 	return nil
 }
 
+// withSubstitutes takes outputs for others that have the same and more, where a node lacks these: the ports of a bridge for what
+// ovs-ofctl show prints, and the connections of the kernel for those of the datapath, unless that is the one of userspace.
+func withSubstitutes(list []pasted) []pasted {
+	type subject struct {
+		host, argument string
+		command        recording.Name
+	}
+	has := map[subject]bool{}
+	for _, p := range list {
+		switch name := p.Run.Command.Name; {
+		case name == workdir.RecordedSwitchShow && strings.Contains(p.Text, "datapath_type: netdev"):
+			has[subject{p.Host, "", workdir.RecordedConntrack}] = true
+		case p.partial() != nil:
+		case name == workdir.RecordedConntrack:
+			has[subject{p.Host, "", name}] = true
+		case name == workdir.RecordedShow:
+			has[subject{p.Host, p.Run.Argument, name}] = true
+		}
+	}
+	for i, p := range list {
+		better, ok := map[recording.Name]recording.Name{workdir.NamespaceConntrack: workdir.RecordedConntrack, workdir.RecordedPorts: workdir.RecordedShow}[p.Run.Command.Name]
+		if ok && !has[subject{p.Host, p.Run.Argument, better}] {
+			list[i].Run.Command, _ = recording.Find(better)
+		}
+	}
+	return list
+}
+
 // addPiece adds an output that was pasted into a text. One that is only a part is a loss as well.
 func (l *looseReader) addPiece(name string, output pasted, partial *workdir.Partial) error {
 	file, err := archive.Spool(l.ctx, l.spool, strings.NewReader(output.text()))
@@ -116,6 +156,10 @@ func (l *looseReader) addPiece(name string, output pasted, partial *workdir.Part
 	origin := fmt.Sprintf("%s, line %d", l.origin(name), output.Line)
 	if partial != nil {
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: the output of %s is not whole, and what is not there may decide: %s", origin, output.Run.Command.Line, partial))
+	}
+	if output.Empty {
+		node := l.node(output.Host)
+		node.Remarks = append(node.Remarks, fmt.Sprintf("%s: %s %s printed nothing: the table has no rows", origin, output.Run.Command.Line, output.Run.Argument))
 	}
 	if output.earlier > 0 && output.Loose {
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: the last of %d replies without command lines, which is used: the others may be of other bridges", origin, output.earlier+1))

@@ -54,8 +54,19 @@ func TestPastedTextsAreReadToTheirEnd(t *testing.T) {
 			t.Errorf("%s: nothing says %q: %s", name, c.says, said)
 		}
 	}
-	_, _, _, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": prose + "$ ovn-nbctl show\nswitch a\n"}), "a.md"))
-	if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "nothing uses the outputs of ovn-nbctl show") {
+}
+
+// TestOutputsOfWhichNothingCanBeMadeAreNamed checks the error for them, in files of any name.
+func TestOutputsOfWhichNothingCanBeMadeAreNamed(t *testing.T) {
+	acls := "from-lport  1000 (ip) drop log(name=deny)\n  to-lport  1001 (outport==\"vm1\" && ip4) allow-related\n"
+	for file, text := range map[string]string{"a.md": strings.Repeat("A line of words.\n", 400) + "$ ovn-nbctl acl-list sw0\n" + acls, "acls.txt": acls, "acls.data": acls, "acls": acls} {
+		_, _, _, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{file: text}), file))
+		if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "`ovn-nbctl acl-list` of OVN (2 ACLs): it does not print whole rows: give ovn-nbctl list ACL") || strings.Contains(err.Error(), "archive") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	_, _, _, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": "$ ovn-nbctl get-ssl\nNo\n"}), "a.md"))
+	if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "nothing uses the outputs of ovn-nbctl get-ssl") {
 		t.Error(err)
 	}
 }
@@ -67,6 +78,75 @@ func utf16LE(text string) []byte {
 		all = append(all, byte(unit), byte(unit>>8))
 	}
 	return all
+}
+
+// TestShownNetworksAreKept checks that outputs of show are kept with what they have, and that nothing is made of them.
+func TestShownNetworksAreKept(t *testing.T) {
+	const shown = "switch 212f73dd-d63d-4d72-864b-a537e9afbee2 (sw0)\n    port lp1\n        addresses: [\"00:00:00:5C:12:E8 10.16.19.177\"]\n"
+	for name, text := range map[string]string{"a command": "$ ovn-nbctl show\n" + shown, "lines alone": "It is\n\n" + shown, "a pod": "# kubectl exec db-0 -- ovn-nbctl show\n" + shown} {
+		nodes, found, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": text}), "a.md"))
+		got, _ := os.ReadFile(filepath.Join(dir, "host", "ovn-nbctl.show"))
+		kinds := ""
+		for _, node := range nodes {
+			kinds += node.kinds()
+		}
+		if err != nil || string(got) != shown || kinds != "host" || len(found.Remarks) != 1 || !strings.Contains(found.Remarks[0], "(1 switch, 1 port): it does not print whole rows: give ovn-nbctl list") {
+			t.Errorf("%s: %v %q %v", name, err, got, found)
+		}
+	}
+}
+
+// TestPortsOfABridgeAreTakenFromATicket checks which output is kept as what ovs-ofctl show prints of a bridge, and that counters
+// are kept.
+func TestPortsOfABridgeAreTakenFromATicket(t *testing.T) {
+	const (
+		dump  = "[root@n1 ~]# ovs-ofctl dump-flows br0\nNXST_FLOW reply (xid=0x4):\n cookie=0x0, duration=1s, table=0, n_packets=1, n_bytes=1, priority=1 actions=output:2\n"
+		ports = " 1(p1): addr:aa:55:aa:55:00:0f\n     config:     0\n     state:      LIVE\n     speed: 0 Mbps now, 0 Mbps max\n LOCAL(br0): addr:5a:0c:99:ff:b3:49\n     config:     PORT_DOWN\n     state:      LINK_DOWN\n     speed: 0 Mbps now, 0 Mbps max\n"
+		desc  = "OFPST_PORT_DESC reply (OF1.4) (xid=0x2):\n" + ports
+		show  = "OFPT_FEATURES_REPLY (xid=0x2): dpid:00005a0c99ffb349\nn_tables:254, n_buffers:0\n" + ports
+		stats = "OFPST_PORT reply (OF1.3) (xid=0x2): 1 ports\n  port LOCAL: rx pkts=0, bytes=0, drop=?, errs=?, frame=?, over=?, crc=?\n           tx pkts=0, bytes=0, drop=?, errs=?, coll=?\n           duration=0.275s\n"
+		table = "OFPST_TABLE reply (OF1.3) (xid=0x2):\n  table 0:\n    active=1, lookup=0, matched=0\n\n  tables 1...253: ditto\n"
+	)
+	for name, c := range map[string]struct{ text, file, want string }{
+		"descriptions":          {dump + "[root@n1 ~]# ovs-ofctl -O OpenFlow14 dump-ports-desc br0\n" + desc, "show", desc},
+		"in a sentence":         {dump + "\nThis is the output of ovs-ofctl dump-ports-desc br0:\n\n" + desc, "show", desc},
+		"beside ovs-ofctl show": {dump + "[root@n1 ~]# ovs-ofctl dump-ports-desc br0\n" + desc + "[root@n1 ~]# ovs-ofctl show br0\n" + show, "show", show},
+		"before ovs-ofctl show": {dump + "[root@n1 ~]# ovs-ofctl show br0\n" + show + "[root@n1 ~]# ovs-ofctl dump-ports-desc br0\n" + desc, "show", show},
+		"of another bridge":     {dump + "[root@n1 ~]# ovs-ofctl dump-ports-desc br1\n" + desc, "show", ""},
+		"counters":              {dump + "[root@n1 ~]# ovs-ofctl -OOpenFlow13 dump-ports br0\n" + stats, "dump-ports", stats},
+		"tables":                {dump + "[root@n1 ~]# ovs-ofctl -O OpenFlow13 dump-tables br0\n" + table + "[root@n1 ~]# \n", "dump-tables", table},
+		"counters without rows": {dump + "[root@n1 ~]# ovs-ofctl dump-ports br0\novs-ofctl: br0 is not a bridge or a socket\n", "dump-ports", ""},
+	} {
+		_, _, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": c.text}), "a.md"))
+		got, _ := os.ReadFile(filepath.Join(dir, "recorded", "bridges", "br0", c.file))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %v: %q", name, err, got)
+		}
+	}
+}
+
+// TestStateOfADatapathIsTakenFromATicket checks what is kept of pasted flows of the datapath, and of connections in both forms.
+func TestStateOfADatapathIsTakenFromATicket(t *testing.T) {
+	const (
+		flow       = "recirc_id(0),in_port(11),eth(src=fa:16:3e:00:00:01,dst=fa:16:3e:00:00:02),eth_type(0x0800),ipv4(frag=no), packets:5, bytes:10, used:0.001s, actions:3\n"
+		kernel     = "tcp      6 3999 ESTABLISHED src=10.0.0.1 dst=10.0.0.2 sport=1000 dport=80 src=10.0.0.2 dst=10.0.0.1 sport=80 dport=1000 [ASSURED] mark=3 zone=5 use=1\n"
+		connection = "tcp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=7,dport=80),reply=(src=10.0.0.2,dst=10.0.0.1,sport=80,dport=7),zone=7\n"
+		netdev     = "$ ovs-vsctl show\n4b6b0d73-b824-4d6b-9ec7-584b4706f5c9\n    Bridge br0\n        datapath_type: netdev\n"
+	)
+	for name, c := range map[string]struct{ text, file, want string }{
+		"a flow":                     {flow, "recorded/dpctl.dump-flows", flow},
+		"flows of one bridge":        {"$ ovs-appctl dpif/dump-flows br0\n" + flow, "recorded/dpctl.dump-flows", flow},
+		"conntrack -L":               {"$ conntrack -L\n" + kernel, "recorded/dpctl.dump-conntrack", kernel},
+		"both forms":                 {"$ conntrack -L\n" + kernel + "$ ovs-appctl dpctl/dump-conntrack\n" + connection, "recorded/dpctl.dump-conntrack", connection},
+		"beside a userspace one":     {netdev + "$ conntrack -L\n" + kernel, "recorded/dpctl.dump-conntrack", ""},
+		"a part of conntrack's list": {flow + "$ conntrack -L -p tcp\n" + kernel, "recorded/dpctl.dump-conntrack", ""},
+	} {
+		_, _, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.txt": c.text}), "a.txt"))
+		got, _ := os.ReadFile(filepath.Join(dir, c.file))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %v: %s", name, err, got)
+		}
+	}
 }
 
 // TestStatusesOfOneNodeStayTogether collects what cluster/status printed on several servers: in one ticket, and in a file each. No output

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
@@ -75,6 +77,9 @@ func (p printed) addDatabase(kind workdir.Kind) error {
 		p.node.LoseDatabase(kind, fmt.Sprintf("%s: %v", db.Origin, err))
 		return nil
 	}
+	if !hasTail {
+		lost = append(lost, missingRows(p.ctx, spooled.Spooled)...)
+	}
 	whole := slices.ContainsFunc(essential(kind), func(table string) bool { return len(content.Rows(table)) > 0 })
 	switch {
 	case whole && hasTail:
@@ -91,6 +96,44 @@ func (p printed) addDatabase(kind workdir.Kind) error {
 		p.node.LoseDatabase(kind, loss)
 	}
 	return nil
+}
+
+// missingRows returns a sentence for each column of printed tables that refers to rows which were not printed.
+func missingRows(ctx context.Context, path string) (list []string) {
+	tables, err := file.PrintedTables(ctx, path)
+	if err != nil {
+		return nil
+	}
+	printed := map[string]bool{}
+	for _, records := range tables {
+		for _, record := range records {
+			printed[record.UUID] = true
+		}
+	}
+	missing := map[string]int{}
+	for table, records := range tables {
+		for _, record := range records {
+			for _, value := range record.Columns {
+				if slices.Contains(harmless(), value.Column) {
+					continue
+				}
+				for _, uuid := range ovsdb.References(value.Text) {
+					if !printed[uuid] {
+						missing[table+"."+value.Column]++
+					}
+				}
+			}
+		}
+	}
+	for _, column := range slices.Sorted(maps.Keys(missing)) {
+		list = append(list, fmt.Sprintf("%s that %s refers to: not printed", phrase.Count(missing[column], "row"), column))
+	}
+	return list
+}
+
+// harmless are the columns that refer to rows which do not decide where a packet goes.
+func harmless() []string {
+	return []string{"ssl", "connections", "copp", "mirror_rules", "health_check", "bfd", "meters", "bands", "dhcpv4_options", "dhcpv6_options", "dns_records"}
 }
 
 // hasFile reports whether the node has a database file of the kind.

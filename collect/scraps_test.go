@@ -235,7 +235,7 @@ func TestFailedListsAreNoLossByThemselves(t *testing.T) {
 	}{
 		"nothing else":   {"notes.txt", "", 0},
 		"a file":         {"ovnnb_db.db", database("OVN_Northbound", 1), 0},
-		"another table":  {"ovn-nbctl_list_Logical_Switch", listedSwitch, 2},
+		"another table":  {"ovn-nbctl_list_Logical_Switch", listedSwitch, 3}, // with the port of the switch
 		"another failed": {"ovn-nbctl_list_Logical_Switch", failed, 0},
 	} {
 		t.Run(what, func(t *testing.T) {

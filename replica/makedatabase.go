@@ -41,11 +41,7 @@ func (s *starter) makeDatabase(ctx context.Context) error {
 
 // describedTables returns the rows of an OVS database that was not collected.
 func (s *starter) describedTables(ctx context.Context) (map[string][]ovsdb.Record, error) {
-	lists := map[string]string{}
-	for _, table := range workdir.ListedTables() {
-		lists[table] = s.wd.Recorded(workdir.RecordedList(table))
-	}
-	tables, ok, err := file.ReadPrinted(s.wd.Recorded(workdir.RecordedDatabaseDump), lists)
+	tables, ok, err := printedSwitch(s.wd)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +54,15 @@ func (s *starter) describedTables(ctx context.Context) (map[string][]ovsdb.Recor
 		return nil, err
 	}
 	return outline.Records(), nil
+}
+
+// printedSwitch returns the printed tables of the OVS database; ok is false if they are not all there.
+func printedSwitch(wd *workdir.Dir) (tables map[string][]ovsdb.Record, ok bool, err error) {
+	lists := map[string]string{}
+	for _, table := range workdir.ListedTables() {
+		lists[table] = wd.Recorded(workdir.RecordedList(table))
+	}
+	return file.ReadPrinted(wd.Recorded(workdir.RecordedDatabaseDump), lists)
 }
 
 // dumpedBridges returns the names of the bridges that have dumps.

@@ -58,6 +58,10 @@ func dataOf(wd *workdir.Dir) ([]workdir.Kind, error) {
 	if HoldsOnlyHost(wd) {
 		return nil, fmt.Errorf("%w in %s: it holds only logs and outputs of the machine, and neither databases nor flows", ErrNothing, wd.Path())
 	}
+	if manifest, err := wd.Manifest(); err == nil && len(kinds) == 0 && manifest.Collection(workdir.OVS) != nil {
+		return nil, fmt.Errorf("%w in %s: it has outputs of Open vSwitch, and neither a database nor flows nor what a database is made from: add the outputs of "+
+			"ovs-vsctl show and of ovs-ofctl dump-flows BRIDGE to the source, and collect it again", ErrNothing, wd.Path())
+	}
 	if len(kinds) == 0 {
 		return nil, fmt.Errorf("%w in %s: collect something first, for example: ovs-offline collect-sos-ovs SOSREPORT", ErrNothing, wd.Path())
 	}
@@ -81,7 +85,7 @@ func hasPrinted(wd *workdir.Dir) bool {
 }
 
 // servedKinds returns the kinds of the databases that a replica of the workdir serves.
-// The OVS database is made if there are only dumps.
+// The OVS database is made if there are only dumps, and also without these where no OVN database tells of more.
 func servedKinds(wd *workdir.Dir) []workdir.Kind {
 	var kinds []workdir.Kind
 	for _, kind := range workdir.Kinds() {
@@ -89,7 +93,20 @@ func servedKinds(wd *workdir.Dir) []workdir.Kind {
 			kinds = append(kinds, kind)
 		}
 	}
+	if len(kinds) == 0 && !hasPrinted(wd) && isDescribed(wd) {
+		kinds = append(kinds, workdir.OVS)
+	}
 	return kinds
+}
+
+// isDescribed reports whether ovs-vsctl show or the printed tables of the OVS database were collected.
+func isDescribed(wd *workdir.Dir) bool {
+	shown, err := ovsdb.ShownIn(wd.Recorded(workdir.RecordedSwitchShow))
+	if err == nil && shown != nil {
+		return true
+	}
+	_, ok, err := printedSwitch(wd)
+	return ok && err == nil
 }
 
 // HasSwitch reports whether a replica of the workdir has a switch: its node's Open vSwitch was

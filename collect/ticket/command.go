@@ -36,7 +36,7 @@ const (
 // readCommands returns the commands that a line runs or names, nil for a line that mentions no tool of Open vSwitch or OVN, and
 // no recorded command of the system.
 func readCommands(line string) []command {
-	if len(line) > maxCommand && !(len(line) <= maxTraced && isTraced(line)) || !strings.Contains(line, "ovs") && !strings.Contains(line, "ovn-") && !strings.Contains(line, "ip ") && !strings.Contains(line, " ko ") && !strings.Contains(line, "dpctl") {
+	if len(line) > maxCommand && !(len(line) <= maxTraced && isTraced(line)) || !strings.Contains(line, "ovs") && !strings.Contains(line, "ovn-") && !strings.Contains(line, "ip ") && !strings.Contains(line, " ko ") && !strings.Contains(line, "dpctl") && !strings.Contains(line, "conntrack") {
 		return nil
 	}
 	rest := strings.TrimSpace(line)
@@ -127,7 +127,7 @@ func isRunner(word string) bool {
 // placeOf returns the host or the pod in which the programs before a command have it run, "" if they don't tell. What is asked of an OVN
 // database is of the whole cluster.
 func placeOf(words []string, run recording.Invocation) string {
-	if run.Command.Prints != "" {
+	if run.Command.Prints != "" || strings.HasPrefix(run.Command.Line, "ovn-nbctl ") || strings.HasPrefix(run.Command.Line, "ovn-sbctl ") {
 		return ""
 	}
 	for i, word := range words {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/tracetext"
@@ -31,6 +32,8 @@ type Piece struct {
 	Loose   bool // the command line is not in the text
 	// Trace is what was asked about a packet and what was printed, nil for another output.
 	Trace *tracetext.Trace
+	// Empty reports that the next prompt follows the command line at once: the table has no rows.
+	Empty bool
 }
 
 // Text is what was found in a text.
@@ -40,6 +43,8 @@ type Text struct {
 	Log string
 	// Unread are the command lines of Open vSwitch and OVN whose outputs nothing reads, each once.
 	Unread []string
+	// Seen are the outputs that print a part of each row, in their order.
+	Seen []Seen
 }
 
 // maxUnread bounds Text.Unread.
@@ -68,13 +73,14 @@ func Read(text string) Text {
 	if isHTML(text) {
 		text = textOfHTML(text)
 	}
-	var s splitter
+	s := splitter{summaries: summaries(), shapes: shapes()}
 	for line := range strings.Lines(text) {
 		s.line++
 		s.add(plain(line))
 	}
 	s.end()
-	return Text{s.pieces, s.log.String(), s.unread}
+	s.dropEmpty()
+	return Text{s.pieces, s.log.String(), s.unread, s.seen}
 }
 
 // splitter reads the lines of a text.
@@ -89,20 +95,26 @@ type splitter struct {
 	unread []string
 	finder tracetext.Finder
 	begun  string // a command line that goes on in the next line
+	seen   []Seen
+	// summaries are the outputs that may be seen.
+	summaries []summary
+	shapes    []shape // that lines without a command may have
 }
 
 // running is a command whose output is read.
 type running struct {
 	Piece
-	known  bool
-	prose  bool // a sentence named the command
-	output strings.Builder
-	dump   *dump             // nil for an output that is no dump of entries
-	trace  *tracetext.Reader // nil for an output that is no trace
-	words  []string          // of the command line
-	others int               // lines behind the entries of the dump that are not of it, unless an entry follows
-	more   bool              // the header said that another reply follows
-	paused bool              // an empty line followed
+	known   bool
+	prose   bool // a sentence named the command
+	output  strings.Builder
+	dump    *dump             // nil for an output that is no dump of entries
+	trace   *tracetext.Reader // nil for an output that is no trace
+	words   []string          // of the command line
+	shape   *shape            // nil for an output whose lines tell nothing
+	wrapped entry             // the last one of an output with a shape
+	others  int               // lines behind the entries of the dump that are not of it, unless an entry follows
+	more    bool              // the header said that another reply follows
+	paused  bool              // an empty line followed
 }
 
 // maxOthers is how many lines of other text may stand between the entries of a dump.
@@ -114,13 +126,14 @@ func (s *splitter) add(line string, width int) {
 	}
 	defer s.remember(line)
 	if commands := readCommands(line); commands != nil {
-		s.end()
+		s.close()
 		s.next = nil
 		for _, c := range commands {
-			if !c.known && c.unread != "" && len(s.unread) < maxUnread && !slices.Contains(s.unread, c.unread) {
-				s.unread = append(s.unread, c.unread)
+			if !c.known && c.unread != "" {
+				s.see(c)
 			}
-			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name), trace: traceOf(c.run.Command), words: c.words})
+			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name),
+				trace: traceOf(c.run.Command), words: c.words, shape: shapeOf(c.run.Command.Name)})
 		}
 		s.advance()
 		return
@@ -136,12 +149,14 @@ func (s *splitter) add(line string, width int) {
 	case s.open == nil:
 		s.addLoose(line, width)
 	case isPrompt(line) && !isRemark(line), isSection(line):
-		s.end()
+		s.close()
 		s.next = nil
 	case s.open.dump != nil:
 		s.addToDump(line, width)
 	case s.open.trace != nil:
 		s.addToTrace(line, width)
+	case s.open.shape != nil:
+		s.addShaped(line, width)
 	case s.open.isStatus() && (nodeOfHeading(line) != "" || recording.IsLogLine(line)):
 		s.end()
 		s.addLoose(line, width)
@@ -249,7 +264,7 @@ func (s *splitter) addToDump(line string, width int) {
 	case isFence(line) && r.hasEntries():
 		s.end()
 	case line == "" || isFence(line):
-	case nodeOfHeading(line) != "" || recording.IsLogLine(line):
+	case nodeOfHeading(line) != "" || recording.IsLogLine(line) || s.shapeFor(line) != nil:
 		s.end()
 		s.addLoose(line, width)
 	default:
@@ -307,7 +322,12 @@ func (s *splitter) addLoose(line string, width int) {
 		}
 		return
 	}
+	if of := s.shapeFor(line); of != nil {
+		s.beginShaped(of, line, width)
+		return
+	}
 	if len(s.pieces) == 0 || !strings.Contains(line, "n_packets=") {
+		s.addSeen(line)
 		return
 	}
 	last := &s.pieces[len(s.pieces)-1]
@@ -346,6 +366,7 @@ func (s *splitter) statusOf(line string) recording.Name {
 // end ends the open piece, and drops it if its text is not an output of its command.
 func (s *splitter) end() {
 	if r := s.open; r != nil && r.known {
+		r.endEntry()
 		r.Text = r.output.String()
 		if r.dump != nil {
 			r.Text, r.Partial = r.dump.result()
@@ -354,8 +375,12 @@ func (s *splitter) end() {
 			s.endTrace()
 			return
 		}
-		if r.fits(r.prose) {
+		switch {
+		case r.fits(r.prose):
 			s.pieces = append(s.pieces, r.Piece)
+			s.seeShown(&r.Piece)
+		case r.isTable() && r.Text != "" && !r.prose:
+			s.seeForm(&r.Piece)
 		}
 	}
 	s.open = nil
@@ -367,7 +392,7 @@ func (p *Piece) fits(prose bool) bool {
 	kind, version := openflow.Identify([]byte(p.Text))
 	switch {
 	case p.Text == "":
-		return false
+		return p.Empty && !prose
 	case p.Run.Command.Name == recording.Name(kind):
 		p.Run.OpenFlow = max(p.Run.OpenFlow, version)
 		return true
@@ -377,8 +402,15 @@ func (p *Piece) fits(prose bool) bool {
 		return shownBridge.MatchString(p.Text)
 	case p.Run.Command.Name == recording.LogicalFlows:
 		return strings.HasPrefix(p.Text, "Datapath: ")
-	case p.Run.Command.Prints != "":
-		return strings.HasPrefix(p.Text, "_uuid ")
+	case p.isTable():
+		listing, ok := ovsdb.AsListing(p.Text)
+		if ok {
+			p.Text, p.Empty = listing, listing == ""
+		}
+		return ok
+	}
+	if of := shapeOf(p.Run.Command.Name); of != nil {
+		return of.fits(p.Text)
 	}
 	return !prose
 }

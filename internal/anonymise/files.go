@@ -45,7 +45,7 @@ func handlingOf(path string) handling {
 
 // isOfNetwork reports whether an output about the machine belongs to its network namespace.
 func isOfNetwork(name string) bool {
-	for _, prefix := range []string{"ip.", "iptables", "ip6tables", "nft", "ipset", "conntrack", "sysctl", "tc."} {
+	for _, prefix := range []string{"ip.", "iptables", "ip6tables", "nft", "ipset", "conntrack", "sysctl", "tc.", "ovn-nbctl.", "ovn-sbctl."} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

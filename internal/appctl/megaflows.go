@@ -10,7 +10,7 @@ import (
 	"ovs-offline/internal/lines"
 )
 
-// Megaflow is a flow of dpctl/dump-flows (lib/dpctl.c and lib/dpif.c, dpif_flow_stats_format).
+// Megaflow is a flow of dpctl/dump-flows (lib/dpctl.c and lib/dpif.c, dpif_flow_stats_format) or of dpif/dump-flows.
 type Megaflow struct {
 	UFID    string // "" without -m
 	Key     string // the match: "recirc_id(0),in_port(2),eth(...)..."
@@ -68,8 +68,8 @@ func readMegaflow(line string) (megaflow Megaflow, ok bool) {
 	if !ok {
 		return megaflow, false
 	}
-	if id, after, found := strings.Cut(key, ", "); found && strings.HasPrefix(id, "ufid:") {
-		megaflow.UFID, key = strings.TrimPrefix(id, "ufid:"), after
+	if id, after, found := strings.Cut(key, " "); found && strings.HasPrefix(id, "ufid:") { // dpif/dump-flows prints no comma
+		megaflow.UFID, key = strings.TrimSuffix(strings.TrimPrefix(id, "ufid:"), ","), after
 	}
 	megaflow.Key = key
 	stats, actions, ok := strings.Cut("packets:"+rest, "actions:")

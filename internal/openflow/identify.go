@@ -16,10 +16,13 @@ const (
 	KindTLVMap      Kind = "dump-tlv-map"
 	KindShow        Kind = "show"
 	KindBridgeFlows Kind = "bridge.dump-flows"
+	KindPorts       Kind = "dump-ports-desc"
+	KindPortStats   Kind = "dump-ports"
+	KindTables      Kind = "dump-tables"
 )
 
 // headline matches the first line of a reply: "OFPST_FLOW reply (OF1.3) (xid=0x2):".
-var headline = regexp.MustCompile(`^(NXST|OFPST|NXT|OFPT)_(FLOW|GROUP_DESC|METER_CONFIG|TLV_TABLE_REPLY|FEATURES_REPLY)(?: reply)? \((?:OF(1\.[0-5])|xid=[^)]*)\)`)
+var headline = regexp.MustCompile(`^(NXST|OFPST|NXT|OFPT)_(FLOW|GROUP_DESC|METER_CONFIG|TLV_TABLE_REPLY|FEATURES_REPLY|PORT_DESC|PORT|TABLE)(?: reply)? \((?:OF(1\.[0-5])|xid=[^)]*)\)`)
 
 // withoutHeader are the lines of dumps without a header, as ovs-save writes them.
 var withoutHeader = []struct {
@@ -58,6 +61,9 @@ func Identify(text []byte) (Kind, Version) {
 // kindOf is the kind of a reply by the message that its headline names.
 var kindOf = map[string]Kind{
 	"FLOW":            KindFlows,
+	"PORT_DESC":       KindPorts,
+	"PORT":            KindPortStats,
+	"TABLE":           KindTables,
 	"GROUP_DESC":      KindGroups,
 	"METER_CONFIG":    KindMeters,
 	"TLV_TABLE_REPLY": KindTLVMap,

@@ -105,6 +105,9 @@ func Commands() []Command {
 		// Only OpenFlow 1.0 has the port flags no-flood, no-stp and no-receive-stp.
 		{Name: workdir.RecordedShow10, Scope: OfBridge, Line: "ovs-ofctl -O OpenFlow10 show",
 			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-ofctl -O OpenFlow10 show", OpenFlow: openflow.OpenFlow10}, {Plugin: openvswitch, Line: "ovs-ofctl show"}}},
+		{Name: workdir.RecordedPorts, Scope: OfBridge, Line: "ovs-ofctl dump-ports-desc", NotLive: true},
+		{Name: workdir.RecordedPortStats, Scope: OfBridge, Line: "ovs-ofctl dump-ports", NotLive: true},
+		{Name: workdir.RecordedTables, Scope: OfBridge, Line: "ovs-ofctl dump-tables", NotLive: true},
 		{Name: workdir.RecordedBridgeFlows, Scope: OfBridge, Line: "ovs-appctl bridge/dump-flows",
 			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows --offload-stats"}, {Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows"}}},
 		{Name: workdir.RecordedFeatures, Scope: OfBridge, Line: "ovs-appctl dpif/show-dp-features",
@@ -150,6 +153,11 @@ func Commands() []Command {
 		command.NotLive = true // a backup of the database is taken instead
 		command.Sos = []SosLine{{Plugin: ovnCentral, Line: tool + " --no-leader-only " + rest}, {Plugin: ovnCentral, Line: command.Line}}
 		table = append(table, command)
+	}
+	for _, name := range []Name{workdir.HostShownNB, workdir.HostShownSB} {
+		tool := strings.TrimSuffix(string(name), ".show")
+		table = append(table, Command{Name: name, Line: tool + " show", Host: true, NotLive: true,
+			Sos: []SosLine{{Plugin: ovnCentral, Line: tool + " --no-leader-only show"}, {Plugin: ovnCentral, Line: tool + " show"}}})
 	}
 	for _, t := range workdir.ListedTables() {
 		command := Command{Name: Name(workdir.RecordedList(t)), Line: "ovs-vsctl list " + t}

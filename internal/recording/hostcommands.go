@@ -150,5 +150,5 @@ func networkCommands() []Command {
 // isOfSystem reports whether a command runs a tool of the operating system. A text that names such a
 // tool need not have its output.
 func (c Command) isOfSystem() bool {
-	return c.Host && c.Target == "" && !strings.HasPrefix(c.Line, "ip ")
+	return c.Host && c.Target == "" && !strings.HasPrefix(c.Line, "ip ") && !strings.HasPrefix(c.Line, "ovn-")
 }

@@ -34,9 +34,15 @@ func parseWords(words []string, typed bool) (Invocation, bool) {
 			if found, isOne, ok := parseNamespaced(append([]string{tool}, words[i+1:]...)); isOne {
 				return found, ok
 			}
+			if found, ok := parseConntrack(append([]string{tool}, words[i+1:]...)); ok && typed {
+				return found, true
+			}
 			run := readWords(append([]string{tool}, words[i+1:]...))
 			run.typed = typed
 			if found, ok := run.find(); ok {
+				return found, true
+			}
+			if found, ok := run.findOfBridge(); ok && typed {
 				return found, true
 			}
 		}
@@ -126,7 +132,7 @@ type ownLine struct {
 
 // tools are the programs of the recorded commands.
 var tools = sync.OnceValue(func() map[string]bool {
-	all := map[string]bool{"ovs-dpctl": true}
+	all := map[string]bool{"ovs-dpctl": true, "conntrack": true, kernelConnections: true}
 	for _, line := range ownLines() {
 		tool, _, _ := strings.Cut(line.command.Line, " ")
 		all[tool] = true
@@ -199,6 +205,10 @@ func readWords(words []string) run {
 		r.target = TargetOf(target)
 	}
 	r.words = wholeAddress(r.words)
+	// Without a condition, find prints what list prints.
+	if len(r.words) == 3 && r.words[1] == "find" && slices.Contains([]string{"ovs-vsctl", "ovn-nbctl", "ovn-sbctl"}, r.words[0]) {
+		r.words[1] = "list"
+	}
 	return r
 }
 

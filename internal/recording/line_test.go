@@ -1,6 +1,7 @@
 package recording_test
 
 import (
+	"strings"
 	"testing"
 
 	"ovs-offline/internal/openflow"
@@ -77,6 +78,27 @@ func TestCommandLinesAsPeopleTypeThem(t *testing.T) {
 		run, ok := recording.ParseLine(line)
 		expect.Equal(t, ok, want.Name != "", line)
 		expect.Equal(t, found{run.Command.Name, run.Argument, run.OpenFlow}, want, line)
+	}
+}
+
+// TestLimitsOfTypedCommands checks what of a command line that a person typed limits the output to a part.
+func TestLimitsOfTypedCommands(t *testing.T) {
+	for line, want := range map[string][2]string{
+		"ovs-appctl dpif/dump-flows br0":                   {workdir.RecordedDatapathFlows, "the ports of br0"},
+		"ovs-appctl dpif/dump-flows -m br-int":             {workdir.RecordedDatapathFlows, "the ports of br-int"},
+		"ovs-appctl dpif/dump-flows":                       {},
+		"ovs-appctl dpctl/dump-flows type=offloaded":       {workdir.RecordedDatapathFlows, "type=offloaded"},
+		"conntrack -L":                                     {workdir.NamespaceConntrack, ""},
+		"/usr/sbin/conntrack --dump conntrack -o extended": {workdir.NamespaceConntrack, ""},
+		"conntrack -L -f ipv4 -p tcp --dport 80":           {workdir.NamespaceConntrack, "-f ipv4 -p tcp --dport 80"},
+		"conntrack -L expect":                              {},
+		"conntrack -L -o xml":                              {},
+		"conntrack -S":                                     {},
+		"cat /proc/net/nf_conntrack":                       {workdir.NamespaceConntrack, ""},
+		"ovs-appctl dpctl/flush-conntrack":                 {},
+	} {
+		run, _ := recording.ParseTyped(strings.Fields(line))
+		expect.Equal(t, [2]string{string(run.Command.Name), run.Filter}, want, line)
 	}
 }
 

@@ -39,6 +39,8 @@ const (
 	HostDeviceFeatures   = "ethtool.features"   // ethtool -k, of one device
 	HostDeviceStatistics = "ethtool.statistics" // ethtool -S, of one device
 
+	HostShownNB  = "ovn-nbctl.show"
+	HostShownSB  = "ovn-sbctl.show"
 	HostStatusNB = "cluster.status.nb" // of the OVN NB database
 	HostStatusSB = "cluster.status.sb"
 

@@ -20,6 +20,8 @@ type Connection struct {
 	// SeenReply reports whether the table showed that an answer was seen; Known is
 	// false if the table does not record that.
 	SeenReply, Known bool
+	// Unlabelled reports that the table does not show the connection's label.
+	Unlabelled bool
 	// The states of both ends of a TCP connection ("ESTABLISHED"), "" if not recorded.
 	OrigState, ReplyState string
 	Related               bool // it belongs to another connection
@@ -81,7 +83,7 @@ func keyOf(zone uint16, t Tuple) key {
 // maxConnections bounds a table: net.netfilter.nf_conntrack_max is rarely larger.
 const maxConnections = 4 << 20
 
-// Read reads the output of dpctl/dump-conntrack, with or without -m and -s. It returns
+// Read reads the output of dpctl/dump-conntrack, with or without -m and -s, or of conntrack(8) -L. It returns
 // the number of lines that it could not read.
 func Read(r io.Reader) (t *Table, unread int, err error) {
 	t = &Table{first: map[key]int32{}}
@@ -97,12 +99,13 @@ func Read(r io.Reader) (t *Table, unread int, err error) {
 	return t, unread + tooMany, err
 }
 
-// Each calls use with each connection of the output of dpctl/dump-conntrack, with or without -m and -s.
+// Each calls use with each connection of the output of dpctl/dump-conntrack, with or without -m and -s, or of
+// conntrack(8) -L.
 // It returns the number of lines that it could not read.
 func Each(r io.Reader, use func(*Connection) error) (unread int, err error) {
 	skipped, err := lines.Read(r, func(raw []byte) error {
 		line := strings.TrimSpace(string(raw))
-		if line == "" {
+		if line == "" || isBanner(line) {
 			return nil
 		}
 		connection, ok := ParseConnection(line)
@@ -174,12 +177,12 @@ func (c found) id() uint16 {
 	return c.connection.Orig.ID
 }
 
-// ParseConnection reads a line of dpctl/dump-conntrack.
+// ParseConnection reads a line of dpctl/dump-conntrack or of conntrack(8) -L.
 func ParseConnection(line string) (connection *Connection, ok bool) {
 	connection = &Connection{}
 	proto, rest, found := strings.Cut(line, ",")
 	if !found {
-		return nil, false
+		return parseKernel(line)
 	}
 	number, ok := protocolNumber(proto)
 	if !ok {

@@ -46,6 +46,7 @@ type Meta struct {
 	Zone       uint16
 	Mark       uint32
 	Label      string
+	Unlabelled bool  // Label is not known
 	Orig       Tuple // of the connection; not valid for an invalid packet
 	connection *Connection
 	reply      bool
@@ -195,7 +196,7 @@ func (t Tracker) handleKnown(r *Result, connection *Connection, reply bool, ct o
 		connection = &changed
 	}
 	r.Connection = connection
-	meta := Meta{Tracked: true, Flags: flags, Zone: ct.Zone, Mark: connection.Mark, Label: connection.Label, Orig: connection.Orig, connection: connection, reply: reply}
+	meta := Meta{Tracked: true, Flags: flags, Zone: ct.Zone, Mark: connection.Mark, Label: connection.Label, Unlabelled: connection.Unlabelled, Orig: connection.Orig, connection: connection, reply: reply}
 	// Linux translates a packet of a connection that nothing has answered only as it commits
 	// the connection (net/netfilter/nf_nat_ovs.c, nf_ct_nat).
 	translates := t.Userspace || !flags.New || ct.Commit

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -172,6 +173,9 @@ func (s *step) run(ctx context.Context, printed *pass.Pass, frame frame, state *
 	}
 	if port := s.hop.Port; why == "" && port != nil && port.Unknown == ovsdb.UnknownNumber {
 		why = fmt.Sprintf("the OpenFlow number of port %s was not recorded, and flows name ports by it: ovs-ofctl show and dpif/show have it", port.Name)
+	}
+	if frame.subject.Meta.Unlabelled && strings.Contains(printed.Megaflow, "ct_label=") {
+		why = cmp.Or(why, "a flow matches the label of the connection, which conntrack -L does not print: dpctl/dump-conntrack does")
 	}
 	if why != "" {
 		s.addUndetermined(why, frame)

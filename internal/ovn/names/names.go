@@ -110,15 +110,28 @@ type nat struct {
 func Load(ctx context.Context, deployments []*ovn.Deployment) (*Names, error) {
 	names := &Names{byKey: map[string][]int{}, byAlias: map[string][]int{}}
 	for _, deployment := range deployments {
-		loader := &loader{names: names, zone: &zone{switches: map[string]*logicalSwitch{}, nb: deployment.NB, sb: deployment.SB, networks: map[string][]string{},
-			groups: map[string][]string{}, vips: map[netip.Addr][]string{}}}
-		loader.zone.learnedMACs = sync.OnceValue(loader.zone.readMACBindings)
-		if err := loader.load(ctx, deployment); err != nil {
+		if err := names.add(ctx, deployment); err != nil {
 			return nil, err
 		}
-		names.zones = append(names.zones, loader.zone)
 	}
 	return names, nil
+}
+
+// add reads the endpoints of a deployment.
+func (n *Names) add(ctx context.Context, deployment *ovn.Deployment) error {
+	loader := &loader{names: n, zone: &zone{switches: map[string]*logicalSwitch{}, nb: deployment.NB, sb: deployment.SB, networks: map[string][]string{},
+		groups: map[string][]string{}, vips: map[netip.Addr][]string{}}}
+	loader.zone.learnedMACs = sync.OnceValue(loader.zone.readMACBindings)
+	deployment, done, err := withShown(ctx, deployment)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := loader.load(ctx, deployment); err != nil {
+		return err
+	}
+	n.zones = append(n.zones, loader.zone)
+	return nil
 }
 
 // All returns all endpoints.
