@@ -8,6 +8,9 @@ import (
 // escapes are the control sequences of terminals (ECMA-48, and OSC of xterm).
 var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])`)
 
+// invisible replaces blanks that don't break lines by those that do, and leaves out what only says where a line may break.
+var invisible = strings.NewReplacer("\u00a0", " ", "\u202f", " ", "\u200b", "", "\u2060", "", "\ufeff", "", "\u00ad", "")
+
 // plain returns a line without its end, control sequences of a terminal and the marks of a quotation, and its width in bytes
 // with the blanks at its end.
 func plain(line string) (text string, width int) {
@@ -18,7 +21,7 @@ func plain(line string) (text string, width int) {
 	if i := strings.LastIndexByte(line, '\r'); i >= 0 {
 		line = line[i+1:] // a terminal shows what was written last
 	}
-	line = strings.ReplaceAll(line, "\u00a0", " ")
+	line = invisible.Replace(line)
 	for strings.HasPrefix(line, ">") {
 		line = strings.TrimPrefix(line[1:], " ")
 	}
@@ -39,3 +42,14 @@ func isFence(line string) bool {
 	text := strings.TrimSpace(line)
 	return strings.HasPrefix(text, "```") || strings.HasPrefix(text, "~~~") || strings.HasPrefix(text, "{code") || strings.HasPrefix(text, "{noformat")
 }
+
+// withoutIndent returns a line without up to so many blanks before it.
+func withoutIndent(line string, indent int) string {
+	for indent > 0 && line != "" && (line[0] == ' ' || line[0] == '\t') {
+		line, indent = line[1:], indent-1
+	}
+	return line
+}
+
+// indentOf returns the number of blanks before a line.
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }

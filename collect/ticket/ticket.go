@@ -93,6 +93,8 @@ type running struct {
 	dump   *dump // nil for an output that is no dump of entries
 	others int   // lines behind the entries of the dump that are not of it, unless an entry follows
 	more   bool  // the header said that another reply follows
+	indent int   // of the command line
+	ended  bool  // an empty line was read last, which no output has that is dense
 }
 
 // maxOthers is how many lines of other text may stand between the entries of a dump.
@@ -106,13 +108,15 @@ func (s *splitter) add(line string, width int) {
 			if !c.known && c.unread != "" && len(s.unread) < maxUnread && !slices.Contains(s.unread, c.unread) {
 				s.unread = append(s.unread, c.unread)
 			}
-			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name)})
+			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, indent: indentOf(line), dump: dumpOf(c.run.Command.Name)})
 		}
 		s.advance()
 		return
 	}
-	if len(s.next) > 0 && s.next[0].begins(line) && (s.open.output.Len() > 0 || s.open.hasEntries() || !s.open.begins(line)) {
+	next := slices.IndexFunc(s.next, func(r running) bool { return r.begins(line) })
+	if next > 0 && !s.open.begins(line) || next == 0 && (s.open.output.Len() > 0 || s.open.hasEntries() || !s.open.begins(line)) {
 		s.end()
+		s.next = s.next[next:] // what the others printed can't be told from what is before it
 		s.advance()
 	}
 	switch {
@@ -123,11 +127,17 @@ func (s *splitter) add(line string, width int) {
 		s.next = nil
 	case s.open.dump != nil:
 		s.addToDump(line, width)
-	case isFence(line) && s.open.output.Len() > 0, line == "" && s.open.output.Len() > 0 && isDense(s.open.Run.Command):
+	case s.open.ended && nodeOfHeading(line) != "", s.open.ended && isDense(s.open.Run.Command) && !s.open.goesOn(line):
+		s.end()
+		s.addLoose(line, width)
+	case isFence(line) && s.open.output.Len() > 0:
 		s.end()
 	case isFence(line), line == "" && s.open.output.Len() == 0:
+	case line == "" && isDense(s.open.Run.Command):
+		s.open.ended = true
 	default:
-		s.open.output.WriteString(line)
+		s.open.ended = line == ""
+		s.open.output.WriteString(withoutIndent(line, s.open.indent))
 		s.open.output.WriteByte('\n')
 	}
 }
@@ -141,6 +151,13 @@ func (s *splitter) advance() {
 	}
 }
 
+// shownLine matches the lines of `ovs-vsctl show` and of `ovs-ofctl show` but for the first.
+var shownLine = regexp.MustCompile(`^\s*(?:(?:Manager|Bridge|Controller|Port|Interface) (?:"[^"]*"|\S+)$|(?:is_connected|fail_mode|datapath_type|tag|trunks|type|options|error|ovs_version): |` +
+	`n_tables:|capabilities:|actions: |OFPST_|(?:\d+|LOCAL)\([^)]+\): |(?:config|state|current|advertised|supported|peer|speed): |OFPT_GET_CONFIG_REPLY)`)
+
+// goesOn reports whether a line behind an empty one is still of the output: people and programs double newlines.
+func (r *running) goesOn(line string) bool { return line == "" || shownLine.MatchString(line) }
+
 // begins reports whether a line is the first of the command's output.
 func (r *running) begins(line string) bool {
 	kind, _ := openflow.Identify([]byte(line))
@@ -151,6 +168,10 @@ func (r *running) begins(line string) bool {
 		return true
 	case name == workdir.RecordedSwitchShow:
 		return shownUUID.MatchString(line)
+	case name == workdir.RecordedShow:
+		return strings.HasPrefix(line, "OFPT_FEATURES_REPLY")
+	case name == workdir.RecordedFDB:
+		return shownFDB.MatchString(line)
 	case name == recording.LogicalFlows:
 		return strings.HasPrefix(line, "Datapath: ")
 	case r.Run.Command.Prints != "":
@@ -162,6 +183,7 @@ func (r *running) begins(line string) bool {
 
 var (
 	shownUUID   = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	shownFDB    = regexp.MustCompile(`^ *port +VLAN +MAC `)
 	shownServer = regexp.MustCompile(`^[0-9a-f]{4}$`)
 	// separator matches what Mininet's dpctl prints above the output of each switch.
 	separator = regexp.MustCompile(`^\*\*\* (\S+) -+$`)
@@ -200,7 +222,10 @@ func (s *splitter) addToDump(line string, width int) {
 		s.beginAgain(r.Run, bridge[1])
 	case isHeadline(line):
 		kind, version := openflow.Identify([]byte(line))
-		if name := recording.Name(kind); name != r.Run.Command.Name || r.hasEntries() && !r.more {
+		if name := recording.Name(kind); name == r.Run.Command.Name && r.hasEntries() && !r.dump.headed && r.dump.behind == "" {
+			r.dump.behind = line
+			return
+		} else if name != r.Run.Command.Name || r.hasEntries() && !r.more {
 			s.beginLoose(line, name)
 			r = s.open
 		}
@@ -210,6 +235,14 @@ func (s *splitter) addToDump(line string, width int) {
 		r.more = strings.Contains(line, "flags=[more]")
 		r.Run.OpenFlow = max(r.Run.OpenFlow, version)
 		r.dump.add(line, width)
+	case r.others == 0 && r.dump.splits(line):
+		r.dump.join(line, width)
+	case r.dump.belongs(line) && r.dump.behind != "":
+		header := r.dump.behind
+		r.dump.behind = ""
+		s.end()
+		s.addLoose(header, len(header))
+		s.add(line, width)
 	case r.dump.belongs(line):
 		r.dump.add(line, width)
 		r.others = 0
@@ -217,13 +250,17 @@ func (s *splitter) addToDump(line string, width int) {
 		r.dump.gaps++
 	case r.others == 0 && r.dump.goesOn(line):
 		r.dump.join(line, width)
+	case r.others == 0 && r.dump.holds(line):
 	case isFence(line) && r.hasEntries():
 		s.end()
 	case line == "" || isFence(line):
-	case nodeOfHeading(line) != "" || recording.IsLogLine(line):
+	case recording.IsLogLine(line):
+		s.log.WriteString(line + "\n")
+	case nodeOfHeading(line) != "":
 		s.end()
 		s.addLoose(line, width)
 	default:
+		r.dump.hunks = r.dump.hunks || strings.HasPrefix(line, "@@ ")
 		if r.others++; r.others > maxOthers {
 			s.end()
 		}
@@ -322,4 +359,4 @@ func (p *Piece) fits(prose bool) bool {
 	return !prose
 }
 
-var shownBridge = regexp.MustCompile(`(?m)^ *Bridge `)
+var shownBridge = regexp.MustCompile(`(?m)^[ \t]*Bridge `)
