@@ -59,6 +59,10 @@ type dump struct {
 	gaps    int
 	hunks   bool // a line of diff's is between the entries
 	headed  bool
+	asked   struct { // what entryOf returned for the last line
+		line, text string
+		ok         bool
+	}
 	wrapped map[int]bool // the widths of lines that others go on
 	// behind is a header behind entries that have none above them, "" for none: a text that was sorted ends with it.
 	behind string
@@ -103,11 +107,23 @@ func isHeadline(line string) bool {
 
 // entryOf returns the entry in a line without the marks around it.
 func (d *dump) entryOf(line string) (text string, ok bool) {
-	at := beginnings[d.kind].FindStringIndex(line)
-	if at == nil || !marks.MatchString(line[:at[0]]) {
-		return "", false
+	if d.asked.line == line {
+		return d.asked.text, d.asked.ok
 	}
-	return strings.TrimRight(pointers.ReplaceAllString(line[at[0]:], ""), " \t"), true
+	d.asked.line, d.asked.text, d.asked.ok = line, "", false
+	if at := beginnings[d.kind].FindStringIndex(line); at != nil && marks.MatchString(line[:at[0]]) {
+		d.asked.text, d.asked.ok = withoutPointers(line[at[0]:]), true
+	}
+	return d.asked.text, d.asked.ok
+}
+
+// withoutPointers returns a line without what people put behind an entry, and without blanks at its end.
+func withoutPointers(line string) string {
+	if strings.Contains(line, "->") || strings.Contains(line, "=>") || strings.Contains(line, " #") || strings.Contains(line, " //") ||
+		strings.ContainsAny(line, "<←⟵⇐") || strings.HasSuffix(line, "**") || strings.HasSuffix(line, "__") || strings.HasSuffix(line, "`") {
+		line = pointers.ReplaceAllString(line, "")
+	}
+	return strings.TrimRight(line, " \t")
 }
 
 // goesOn reports whether a line can be the rest of the last entry, which a program has wrapped.
@@ -178,7 +194,7 @@ func (d *dump) join(line string, width int) {
 	if strings.HasPrefix(line, "  ") {
 		line = strings.TrimLeft(line, " ")
 	}
-	rest := strings.TrimRight(strings.TrimSuffix(strings.TrimRight(pointers.ReplaceAllString(line, ""), " \t"), "\\"), " ")
+	rest := strings.TrimRight(strings.TrimSuffix(withoutPointers(line), "\\"), " ")
 	if !strings.HasPrefix(rest, " ") && (strings.HasPrefix(rest, "actions=") || strings.HasSuffix(last.text, ",") && isStatistic(rest)) {
 		last.text += " "
 	}
