@@ -12,15 +12,6 @@ func filters() []Form {
 		Form{Name: "each table", Shows: "a command for each table, which together print all", Lacks: causeFilter, Write: func(n *Node) string {
 			return plain(n, eachFlows(n.Outputs, byTable))
 		}},
-		Form{Name: "each table, comma", Shows: "BRIDGE,table=N", Lacks: causeFilter, Write: func(n *Node) string {
-			return plain(n, eachFlows(n.Outputs, func(o Output) []Output {
-				parts := byTable(o)
-				for i := range parts {
-					parts[i].Command = strings.Replace(parts[i].Command, " table=", ",table=", 1)
-				}
-				return parts
-			}))
-		}},
 		filtered("table 0", "table=0", " table=0", func(_ int, line string) bool { return tableOf(line) == "0" }),
 		filtered("but table 0", "all tables but the first", " | grep -v table=0", func(_ int, line string) bool { return !strings.Contains(line, "table=0") }),
 		filtered("packets", "grep -v n_packets=0", " | grep -v n_packets=0", func(_ int, line string) bool { return !strings.Contains(line, "n_packets=0,") }),

@@ -12,6 +12,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
@@ -53,52 +56,74 @@ type reply struct {
 	err     string
 }
 
-// asker collects tickets and asks their replicas. Tickets of which the same was collected share the answers.
-type asker struct {
-	dir   string // for workdirs
-	known map[string]said
+// ticket is the text of a node in a form, and what was collected of it.
+type ticket struct {
+	form    tickets.Form
+	folder  string   // of the workdir, or of the workdirs
+	losses  []string // that collect named
+	refusal string
+	key     string // the same for tickets of which the same was collected
 }
 
-// say collects the text of a ticket, starts what it has, and asks for each packet of the node, as cmd does.
-func (a *asker) say(ctx context.Context, number int, w *whole, text string) (said, error) {
-	folder := filepath.Join(a.dir, fmt.Sprint(number))
-	path := filepath.Join(a.dir, "ticket.md")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		return said{}, err
+// collected collects the text of a ticket into a folder, as cmd does.
+func collected(ctx context.Context, folder string, w *whole, f tickets.Form, text string) (ticket, error) {
+	made := ticket{form: f, folder: filepath.Join(folder, "wd")}
+	path := filepath.Join(folder, "ticket.md")
+	if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		return made, err
 	}
-	defer os.RemoveAll(folder)
-	wd, err := workdir.Lock(folder)
+	wd, err := workdir.Lock(made.folder)
 	if err != nil {
-		return said{}, err
+		return made, err
 	}
 	written, found, err := collect.Collect(ctx, wd, collect.Files{Paths: []string{path}}, collect.Options{})
 	wd.Unlock()
 	if err != nil {
-		return said{refusal: err.Error()}, nil
+		made.refusal = err.Error()
+		return made, nil
 	}
-	losses := slices.Clone(found.Lost)
+	made.losses = slices.Clone(found.Lost)
 	for _, node := range written {
 		for _, c := range node.Collections {
-			losses = append(losses, c.Lost...)
+			made.losses = append(made.losses, c.Lost...)
 		}
 	}
-	key, err := keyOf(folder, w)
-	if err != nil {
-		return said{}, err
-	}
-	s, ok := a.known[key]
-	if !ok {
-		if s, err = ask(ctx, folder, w); err != nil {
-			return said{}, err
+	made.key, err = keyOf(made.folder, w)
+	return made, err
+}
+
+// atOnce is how many replicas start and answer at once: they wait more than they work.
+const atOnce = 4
+
+// sayings asks the replicas of tickets, and returns what they say by the keys. Tickets of which the same was collected share a replica.
+func sayings(ctx context.Context, w *whole, made []ticket) (map[string]said, error) {
+	first := map[string]ticket{}
+	for _, t := range made {
+		if _, known := first[t.key]; !known && t.refusal == "" {
+			first[t.key] = t
 		}
-		a.known[key] = s
 	}
-	s.losses = append(losses, s.losses...)
-	return s, nil
+	var mu sync.Mutex
+	all := map[string]said{}
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for key, t := range first {
+		group.Go(func() error {
+			s, err := ask(ctx, t.folder, w)
+			mu.Lock()
+			defer mu.Unlock()
+			all[key] = s
+			if err != nil {
+				return fmt.Errorf("%s/%s: %w", t.form.Kind, t.form.Name, err)
+			}
+			return nil
+		})
+	}
+	return all, group.Wait()
 }
 
 // incidental matches what differs between two collections of the same data.
-var incidental = regexp.MustCompile(`"collected": "[^"]*"|, line \d+|"name": "[^"]*ticket\.md"|"origin": "[^"]*"`)
+var incidental = regexp.MustCompile(`"collected": "[^"]*"|, line \d+|[^" ]*/ticket\.md`)
 
 // keyOf returns a hash of what was collected into a folder, and of the questions.
 func keyOf(folder string, w *whole) (string, error) {
@@ -179,33 +204,31 @@ type judged struct {
 }
 
 // judge compares what was said with the truth. The worst answer decides.
-func judge(f tickets.Form, w *whole, s said) judged {
-	if s.refusal != "" {
-		return judged{refused, s.refusal}
+func judge(t ticket, w *whole, s said) judged {
+	if refusal := t.refusal + s.refusal; refusal != "" {
+		return judged{refused, refusal}
 	}
+	losses := strings.Join(append(t.losses, s.losses...), "; ")
 	worst := judged{outcome: right}
 	for _, p := range w.packets {
-		if j := judgePacket(f, p, s); j.outcome > worst.outcome {
+		if j := judgePacket(t.form, p, s.answers[p.flow], losses); j.outcome > worst.outcome {
 			worst = j
 		}
 	}
 	return worst
 }
 
-func judgePacket(f tickets.Form, p packet, s said) judged {
-	r := s.answers[p.flow]
-	losses := strings.Join(s.losses, "; ")
+func judgePacket(f tickets.Form, p packet, r reply, losses string) judged {
 	why := fmt.Sprintf("%s: %s%s, want %s", p.flow, r.end, r.err, p.end)
 	switch {
 	case r.err != "":
 		return judged{refused, why + " (losses: " + losses + ")"}
 	case r.end == p.end:
 		return judged{outcome: right}
-	case strings.HasPrefix(r.end, string(answer.Undetermined)):
-		if !names(f.Lacks, r.missing) {
-			return judged{uncaused, why + " because: " + r.missing}
-		}
+	case strings.HasPrefix(r.end, string(answer.Undetermined)) && names(f.Lacks, r.missing):
 		return judged{undetermined, why + " because: " + r.missing}
+	case strings.HasPrefix(r.end, string(answer.Undetermined)):
+		return judged{uncaused, why + " because: " + r.missing}
 	case losses != "":
 		return judged{misled, why + " (losses: " + losses + ")"}
 	}

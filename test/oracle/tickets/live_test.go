@@ -53,13 +53,13 @@ func liveFlows() map[string][]string {
 func livePackets() map[string]string {
 	const ip = "dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:03,nw_src=10.0.0.1,"
 	return map[string]string{
-		"br-int in_port=p1,tcp," + ip + "nw_dst=10.0.0.9,tp_src=40000,tp_dst=23,nw_ttl=64":   "drop",
-		"br-int in_port=p1,icmp," + ip + "nw_dst=10.0.0.3,icmp_type=8,nw_ttl=64":             "p3",
-		"br-int in_port=p1,tcp," + ip + "nw_dst=10.0.0.2,tp_src=40000,tp_dst=443,nw_ttl=64":  "p2",
-		"br-int in_port=p1,tcp," + ip + "nw_dst=10.0.0.2,tp_src=40000,tp_dst=8080,nw_ttl=64": "drop",
+		"br-int in_port=p1,tcp," + ip + "nw_dst=10.0.0.9,tp_src=40000,tp_dst=23,nw_ttl=64":     "drop",
+		"br-int in_port=p1,icmp," + ip + "nw_dst=10.0.0.3,icmp_type=8,nw_ttl=64":               "p3",
+		"br-int in_port=p1,tcp," + ip + "nw_dst=10.0.0.2,tp_src=40000,tp_dst=443,nw_ttl=64":    "p2",
+		"br-int in_port=p1,tcp," + ip + "nw_dst=10.0.0.2,tp_src=40000,tp_dst=8080,nw_ttl=64":   "drop",
 		"br-int in_port=p2,udp," + ip + "nw_dst=10.0.0.1,udp_src=40000,udp_dst=53,nw_ttl=64":   "p1",
 		"br-int in_port=p1,udp," + ip + "nw_dst=172.16.5.9,udp_src=40000,udp_dst=53,nw_ttl=64": "eth1",
-		"br-int in_port=p1,tcp," + ip + "nw_dst=172.16.5.9,tp_src=40000,tp_dst=25,nw_ttl=64": "drop",
+		"br-int in_port=p1,tcp," + ip + "nw_dst=172.16.5.9,tp_src=40000,tp_dst=25,nw_ttl=64":   "drop",
 		"br-int in_port=p1,udp," + ip + "nw_dst=172.17.0.9,udp_src=40000,udp_dst=53,nw_ttl=64": "br-ex",
 		"br-ex in_port=eth1,udp," + ip + "nw_dst=10.0.0.1,udp_src=40000,udp_dst=53,nw_ttl=64":  "p1",
 		"br-int in_port=p3,udp," + ip + "nw_dst=10.0.0.1,udp_src=40000,udp_dst=53,nw_ttl=64":   "drop",

@@ -95,29 +95,28 @@ func askForms(t *testing.T, table *table, name string, w *whole) {
 	for _, p := range w.packets {
 		t.Logf("  %s: %s", p.flow, p.end)
 	}
-	a := &asker{dir: ovs.Dir(t), known: map[string]said{}}
-	keep := os.Getenv("OVS_OFFLINE_TICKETS") // a folder for the texts, to look at them
-	texts := map[string]bool{}
+	dir, texts := ovs.Dir(t), map[string]bool{}
+	var made []ticket
 	for i, f := range tickets.Forms() {
 		text := f.Write(&w.Node)
 		if text == "" || texts[text] {
 			continue // the node has nothing of which the form is
 		}
 		texts[text] = true
-		if keep != "" {
-			path := filepath.Join(keep, strings.NewReplacer(" ", "_", "/", "_").Replace(fmt.Sprintf("%s.%s.%s.%s.md", name, w.Version, f.Kind, f.Name)))
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		s, err := a.say(t.Context(), i, w, text)
+		one, err := collected(t.Context(), filepath.Join(dir, fmt.Sprint(i)), w, f, text)
 		if err != nil {
-			t.Errorf("%s, %s: %s/%s: %v", name, w.Version, f.Kind, f.Name, err)
-			continue
+			t.Fatalf("%s, %s: %s/%s: %v", name, w.Version, f.Kind, f.Name, err)
 		}
-		table.add(t, name+", "+w.Version, f, judge(f, w, s))
+		made = append(made, one)
 	}
-	t.Logf("%d replicas", len(a.known))
+	all, err := sayings(t.Context(), w, made)
+	if err != nil {
+		t.Errorf("%s, %s: %v", name, w.Version, err)
+	}
+	for _, one := range made {
+		table.add(t, name+", "+w.Version, one.form, judge(one, w, all[one.key]))
+	}
+	t.Logf("%d tickets, %d replicas", len(made), len(all))
 }
 
 // table counts the outcomes of tickets by form.
