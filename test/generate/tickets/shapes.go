@@ -43,6 +43,9 @@ func shapes() []Form {
 		}},
 		Form{Name: "show without indentation", Shows: "ovs-vsctl show at column 0, as a tracker shows it outside a block", Write: func(n *Node) string {
 			return plain(n, changed(n.Outputs, func(o Output) string {
+				if o.Kind != SwitchShow {
+					return o.Text
+				}
 				return eachLine(o.Text, func(_ int, line string) string { return strings.TrimLeft(line, " ") })
 			}))
 		}},

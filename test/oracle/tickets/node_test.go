@@ -4,6 +4,7 @@ package tickets
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -147,6 +148,9 @@ func (w *whole) ask(t *testing.T, n *fidelity.Replica, flows []string) {
 	var all []packet
 	for _, flow := range flows {
 		a, err := session.Flow(t.Context(), "", flow, 0)
+		if errors.Is(err, trace.ErrQuestion) {
+			continue // it enters by a device that is a port of no bridge
+		}
 		if err != nil {
 			t.Fatalf("%s: %v", flow, err)
 		}

@@ -24,11 +24,8 @@ const leastRight = 92
 func TestTickets(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovs-appctl", "ovs-vsctl", "xz")
 	table := newTable()
-	for _, version := range sweep.Last([]string{"OpenFlow10", "OpenFlow15", "OpenFlow14", "OpenFlow13"}) {
-		if version == "OpenFlow10" {
-			continue // the small node has groups and set_field
-		}
-		askForms(t, table, "live", liveNode(t, version))
+	for _, version := range sweep.Last([]string{"OpenFlow15", "OpenFlow14", "OpenFlow13"}) {
+		t.Run("live, "+version, func(t *testing.T) { askForms(t, table, liveNode(t, version)) })
 	}
 	if sweep.Whole() {
 		askCaptures(t, table)
@@ -63,7 +60,7 @@ func askCaptures(t *testing.T, table *table) {
 			}
 		}
 		for _, version := range versions() {
-			askForms(t, table, name, recordedNode(t, "n1", version, r.Report, flows))
+			t.Run(name+", "+version, func(t *testing.T) { askForms(t, table, recordedNode(t, "n1", version, r.Report, flows)) })
 		}
 	}
 }
@@ -83,15 +80,16 @@ func askSets(t *testing.T, table *table) {
 					flows = append(flows, p.Bridge+" "+p.Flow)
 				}
 			}
-			askForms(t, table, name+" "+node, recordedNode(t, node, versions()[i%len(versions())], report, flows))
+			version := versions()[i%len(versions())]
+			t.Run(name+" "+node+", "+version, func(t *testing.T) { askForms(t, table, recordedNode(t, node, version, report, flows)) })
 		}
 	}
 }
 
 // askForms asks for all forms of a node.
-func askForms(t *testing.T, table *table, name string, w *whole) {
+func askForms(t *testing.T, table *table, w *whole) {
 	t.Helper()
-	t.Logf("%s, %s: %d outputs, %d packets", name, w.Version, len(w.Outputs), len(w.packets))
+	t.Logf("%d outputs, %d packets", len(w.Outputs), len(w.packets))
 	for _, p := range w.packets {
 		t.Logf("  %s: %s", p.flow, p.end)
 	}
@@ -105,16 +103,16 @@ func askForms(t *testing.T, table *table, name string, w *whole) {
 		texts[text] = true
 		one, err := collected(t.Context(), filepath.Join(dir, fmt.Sprint(i)), w, f, text)
 		if err != nil {
-			t.Fatalf("%s, %s: %s/%s: %v", name, w.Version, f.Kind, f.Name, err)
+			t.Fatalf("%s/%s: %v", f.Kind, f.Name, err)
 		}
 		made = append(made, one)
 	}
 	all, err := sayings(t.Context(), w, made)
 	if err != nil {
-		t.Errorf("%s, %s: %v", name, w.Version, err)
+		t.Error(err)
 	}
 	for _, one := range made {
-		table.add(t, name+", "+w.Version, one.form, judge(one, w, all[one.key]))
+		table.add(t, one.form, judge(one, w, all[one.key]))
 	}
 	t.Logf("%d tickets, %d replicas", len(made), len(all))
 }
@@ -128,7 +126,7 @@ type table struct {
 func newTable() *table { return &table{forms: tickets.Forms(), counts: map[string][]int{}} }
 
 // add counts a ticket. A wrong answer fails the test.
-func (c *table) add(t *testing.T, node string, f tickets.Form, j judged) {
+func (c *table) add(t *testing.T, f tickets.Form, j judged) {
 	t.Helper()
 	name := f.Kind + "/" + f.Name
 	if c.counts[name] == nil {
@@ -137,9 +135,9 @@ func (c *table) add(t *testing.T, node string, f tickets.Form, j judged) {
 	c.counts[name][j.outcome]++
 	switch {
 	case j.outcome > refused:
-		t.Errorf("%s: %s is %s: %s", node, name, outcomes()[j.outcome], j.why)
+		t.Errorf("%s is %s: %s", name, outcomes()[j.outcome], j.why)
 	case j.outcome > right:
-		t.Logf("%s: %s is %s: %s", node, name, outcomes()[j.outcome], j.why)
+		t.Logf("%s is %s: %s", name, outcomes()[j.outcome], j.why)
 	}
 }
 
