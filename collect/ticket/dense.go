@@ -27,7 +27,7 @@ var (
 	// gaps match the lines that stand for lines which were left out.
 	gaps = regexp.MustCompile(`(?i)^\W*(?:\.{3,}|…|--more--.*|\(?(?:snip|snipped|cut|truncated|skipped|omitted|output omitted|more flows|etc)\b[^=]*\)?)\W*$`)
 	// fragment matches what can be a part of an entry and is no sentence.
-	fragment  = regexp.MustCompile(`^\s*(?:, ?)?(?:[\w().:=\[\]<>/*+\-{}"#@%;~]+(?:, ?| actions=)?)+$`)
+	fragment  = regexp.MustCompile(`^\s*(?:, ?)?(?:[\w().:=\[\]<>/*+\-{}"#@%;~]+(?:, ?| actions=)?)+(?: (?:a|ac|act|acti|actio|action|actions)?)?$`)
 	hasSyntax = regexp.MustCompile(`[=,:()\[\]]|^\s*\d+\s*$`)
 )
 
@@ -135,15 +135,20 @@ func (d *dump) goesOn(line string) bool {
 	if last.lines >= maxLines || len(last.text)+len(line) > maxEntry {
 		return false
 	}
-	if !hasSyntax.MatchString(line) && !slices.Contains([]int{80, 100, 120, 132, 160, 200}, last.width) { // terminals
+	if !hasSyntax.MatchString(line) && !isTerminal(last.width) {
 		return strings.HasSuffix(last.text, "actions=") && slices.Contains([]string{"drop", "NORMAL", "FLOOD", "ALL", "LOCAL", "IN_PORT"}, line)
 	}
 	return !last.cut && (isOpen(d.kind, last.text) || last.width >= minWidth)
 }
 
+// isTerminal reports whether terminals often have this width.
+func isTerminal(width int) bool {
+	return slices.Contains([]int{80, 100, 120, 132, 160, 200}, width)
+}
+
 // holds reports whether a line is a word that may be the end of the last entry. Then it keeps the word.
 func (d *dump) holds(line string) bool {
-	if len(d.entries) == 0 || !fragment.MatchString(line) || strings.ContainsRune(line, ' ') {
+	if len(d.entries) == 0 || !fragment.MatchString(line) || strings.ContainsRune(line, ' ') || strings.Trim(line, "-=_*~") == "" {
 		return false
 	}
 	last := &d.entries[len(d.entries)-1]
@@ -154,6 +159,11 @@ func (d *dump) holds(line string) bool {
 	return true
 }
 
+// endsInArrow reports whether the last entry may end in the middle of "->".
+func (d *dump) endsInArrow() bool {
+	return len(d.entries) > 0 && strings.HasSuffix(d.entries[len(d.entries)-1].text, "-")
+}
+
 // isOpen reports whether a text is an entry without its end.
 func isOpen(kind openflow.Kind, text string) bool {
 	if kind == openflow.KindFlows || kind == openflow.KindBridgeFlows {
@@ -162,7 +172,7 @@ func isOpen(kind openflow.Kind, text string) bool {
 			return true
 		}
 	}
-	return strings.Count(text, "(") > strings.Count(text, ")") || strings.HasSuffix(text, ",")
+	return strings.Count(text, "(") > strings.Count(text, ")") || text != "" && strings.IndexByte(",-=:>(.", text[len(text)-1]) >= 0
 }
 
 // add adds a line that belongs to the dump. width is its length before anything was taken away.

@@ -141,3 +141,41 @@ func TestWhatStandsInAnOutput(t *testing.T) {
 			[][2]string{{"a fdb.show br-int", fdb + "\n"}, {"b dump-flows br-int OpenFlow13", flows}}, heading)
 	}
 }
+
+// TestWrappedOutputsAreJoined wraps connections and the options of interfaces, and has the marks of blocks behind outputs.
+func TestWrappedOutputsAreJoined(t *testing.T) {
+	const (
+		connections = "udp,orig=(src=192.168.24.11,dst=192.168.24.12,sport=62001,dport=6081),reply=(src=192.168.24.12,dst=192.168.24.11,sport=6081,dport=62001),id=1429817151,status=CONFIRMED\n" +
+			"icmpv6,orig=(src=fd00::1,dst=fd00::2,id=1,type=128,code=0),reply=(src=fd00::2,dst=fd00::1,id=1,type=129,code=0),zone=3\n"
+		tunnel = "4b6b0d73-b824-4d6b-9ec7-584b4706f5c9\n    Bridge br-int\n        Port ovn-4c4c45-1\n            Interface ovn-4c4c45-1\n                type: geneve\n" +
+			"                options: {csum=\"true\", key=flow, local_ip=\"192.168.24.11\", remote_ip=\"192.168.24.12\"}\n                bfd_status: {diagnostic=\"No Diagnostic\", state=up}\n"
+	)
+	want := [][2]string{{"n1 ovs-vsctl.show", tunnel}, {"n1 dpctl.dump-conntrack", connections}}
+	text := "[root@n1 ~]# ovs-vsctl show\n" + tunnel + "[root@n1 ~]# ovs-appctl dpctl/dump-conntrack\n" + connections
+	for name, changed := range map[string]string{
+		"a terminal of 80":      wrapped(text, 80),
+		"a terminal of 100":     wrapped(text, 100),
+		"a mail":                strings.ReplaceAll(text, "key=flow, local_ip", "key=flow,\nlocal_ip"),
+		"a mail that indents":   strings.ReplaceAll(text, "\", remote_ip", "\",\n  remote_ip"),
+		"empty lines":           strings.ReplaceAll(text, "                ", "\n                "),
+		"blocks of AsciiDoc":    "Hello\n\n----\n" + strings.Replace(text, "[root@n1 ~]# ovs-app", "----\n\nand\n\n----\n[root@n1 ~]# ovs-app", 1) + "----\n\nThanks\n",
+		"blocks behind a title": "h3. Hello\n\n{code:bash}\n" + strings.Replace(text, "[root@n1 ~]# ovs-app", "{code}\n{code:bash|title=x}\n[root@n1 ~]# ovs-app", 1) + "{code}\n",
+	} {
+		expect.Equal(t, found(changed), want, name)
+	}
+	for _, fence := range []string{"{code:bash}", "{noformat}", "```", "~~~"} {
+		expect.Equal(t, found("# ovs-ofctl dump-flows br-int\n"+flows+fence+"\n"+fence+"\n# ovs-ofctl dump-groups br-int\n"+groups+fence+"\n"),
+			[][2]string{{"dump-flows br-int OpenFlow13", flows}, {"dump-groups br-int OpenFlow13", groups}}, fence)
+	}
+}
+
+// TestArrowsOfActionsAreNoQuotations wraps actions in the middle of "->".
+func TestArrowsOfActionsAreNoQuotations(t *testing.T) {
+	const moved = " cookie=0x2, duration=5s, table=0, n_packets=0, n_bytes=0, priority=7,in_port=1 actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],set_field:0x1->reg15,resubmit(,37)\n"
+	want := [][2]string{{"dump-flows br-int OpenFlow13", flows + moved}}
+	for _, behind := range []string{"SRC[]-", "0x1-", "SRC[]->", "0x1->"} {
+		at := strings.Index(moved, behind) + len(behind)
+		expect.Equal(t, found("# ovs-ofctl dump-flows br-int\n"+flows+moved[:at]+"\n"+moved[at:]), want, behind)
+		expect.Equal(t, found("> # ovs-ofctl dump-flows br-int\n> "+strings.ReplaceAll(flows+moved[:at]+"\n"+moved[at:], "\n", "\n> ")), want, behind+" in a mail")
+	}
+}

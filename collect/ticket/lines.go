@@ -12,8 +12,8 @@ var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x
 var invisible = strings.NewReplacer("\u00a0", " ", "\u202f", " ", "\u200b", "", "\u2060", "", "\ufeff", "", "\u00ad", "")
 
 // plain returns a line without its end, control sequences of a terminal and the marks of a quotation, and its width in bytes
-// with the blanks at its end.
-func plain(line string) (text string, width int) {
+// with the blanks at its end. bare reports that no blank follows the last mark: it may be of the text.
+func plain(line string) (text string, width int, bare bool) {
 	line = strings.TrimRight(line, "\r\n")
 	if strings.ContainsRune(line, '\x1b') {
 		line = escapes.ReplaceAllString(line, "")
@@ -23,9 +23,10 @@ func plain(line string) (text string, width int) {
 	}
 	line = invisible.Replace(line)
 	for strings.HasPrefix(line, ">") {
-		line = strings.TrimPrefix(line[1:], " ")
+		line, bare = strings.CutPrefix(line[1:], " ")
+		bare = !bare && line != ""
 	}
-	return strings.TrimRight(line, " \t"), len(line)
+	return strings.TrimRight(line, " \t"), len(line), bare
 }
 
 // isRemark reports whether a line that looks like a prompt of root is one that iptables-save prints.
@@ -53,3 +54,11 @@ func withoutIndent(line string, indent int) string {
 
 // indentOf returns the number of blanks before a line.
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+// ruleOf returns a line that begins a block of AsciiDoc, which the same line ends, "" for another.
+func ruleOf(line string) string {
+	if len(line) >= 4 && (strings.Trim(line, "-") == "" || strings.Trim(line, ".") == "") {
+		return line
+	}
+	return ""
+}

@@ -44,7 +44,7 @@ const maxUnread = 20
 // Mentions reports whether a text may have pieces: a line of it names a recorded command.
 func Mentions(start []byte) bool {
 	for line := range strings.Lines(string(start)) {
-		text, _ := plain(line)
+		text, _, _ := plain(line)
 		if slices.ContainsFunc(readCommands(text), func(c command) bool { return c.known }) {
 			return true
 		}
@@ -67,7 +67,11 @@ func Read(text string) Text {
 	var s splitter
 	for line := range strings.Lines(text) {
 		s.line++
-		s.add(plain(line))
+		text, width, bare := plain(line)
+		if bare && s.open != nil && s.open.dump != nil && s.open.dump.endsInArrow() {
+			text = ">" + text
+		}
+		s.add(text, width)
 	}
 	s.end()
 	return Text{s.pieces, s.log.String(), s.unread}
@@ -79,6 +83,7 @@ type splitter struct {
 	open   *running  // what the next lines belong to, nil for nothing
 	next   []running // the further commands of the same line
 	host   string    // the node that a heading names, "" for none
+	before string    // the last line of no output
 	pieces []Piece
 	log    strings.Builder
 	unread []string
@@ -90,11 +95,14 @@ type running struct {
 	known  bool
 	prose  bool // a sentence named the command
 	output strings.Builder
-	dump   *dump // nil for an output that is no dump of entries
-	others int   // lines behind the entries of the dump that are not of it, unless an entry follows
-	more   bool  // the header said that another reply follows
-	indent int   // of the command line
-	ended  bool  // an empty line was read last, which no output has that is dense
+	dump   *dump  // nil for an output that is no dump of entries
+	others int    // lines behind the entries of the dump that are not of it, unless an entry follows
+	more   bool   // the header said that another reply follows
+	indent int    // of the command line
+	fence  string // the line that ends the block in which the output stands, "" where none or another is known
+	width  int    // of the line that was written last
+	braces int    // the lines since a "{" without its "}"
+	ended  bool   // an empty line was read last, which no output has that is dense
 }
 
 // maxOthers is how many lines of other text may stand between the entries of a dump.
@@ -108,9 +116,10 @@ func (s *splitter) add(line string, width int) {
 			if !c.known && c.unread != "" && len(s.unread) < maxUnread && !slices.Contains(s.unread, c.unread) {
 				s.unread = append(s.unread, c.unread)
 			}
-			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, indent: indentOf(line), dump: dumpOf(c.run.Command.Name)})
+			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, indent: indentOf(line), fence: ruleOf(s.before), dump: dumpOf(c.run.Command.Name)})
 		}
 		s.advance()
+		s.before = ""
 		return
 	}
 	next := slices.IndexFunc(s.next, func(r running) bool { return r.begins(line) })
@@ -121,7 +130,11 @@ func (s *splitter) add(line string, width int) {
 	}
 	switch {
 	case s.open == nil:
+		s.before = cmp.Or(line, s.before)
 		s.addLoose(line, width)
+	case s.open.fence != "" && line == s.open.fence:
+		s.end()
+		s.before = ""
 	case isPrompt(line) && !isRemark(line), isSection(line):
 		s.end()
 		s.next = nil
@@ -136,11 +149,36 @@ func (s *splitter) add(line string, width int) {
 	case line == "" && isDense(s.open.Run.Command):
 		s.open.ended = true
 	default:
-		s.open.ended = line == ""
-		s.open.output.WriteString(withoutIndent(line, s.open.indent))
-		s.open.output.WriteByte('\n')
+		s.open.write(line, width)
 	}
 }
+
+// write adds a line to the output of a command that is no dump. It joins what a program has wrapped, where the beginnings of lines or
+// brackets show that.
+func (r *running) write(line string, width int) {
+	joins := !r.ended && line != "" && (r.Run.Command.Name == workdir.RecordedConntrack && r.width >= minWidth && !connection.MatchString(line) || r.braces > 0 && r.braces <= maxLines)
+	r.ended = line == ""
+	switch {
+	case r.output.Len() == 0:
+	case joins && (isTerminal(r.width) || r.Run.Command.Name == workdir.RecordedConntrack):
+	case joins:
+		r.output.WriteByte(' ')
+		line = strings.TrimLeft(line, " ")
+	default:
+		r.output.WriteByte('\n')
+	}
+	if r.Run.Command.Name == workdir.RecordedSwitchShow && strings.Count(line, "{") != strings.Count(line, "}") || r.braces > 0 {
+		r.braces++
+		if strings.Contains(line, "}") {
+			r.braces = 0
+		}
+	}
+	r.width = width
+	r.output.WriteString(withoutIndent(line, r.indent))
+}
+
+// connection matches the beginning of an entry of dpctl/dump-conntrack.
+var connection = regexp.MustCompile(`^\s*[\w-]+,(?:orig|id|zone|status|reply)=`)
 
 // advance opens the next command of the line that was read last.
 func (s *splitter) advance() {
@@ -152,8 +190,8 @@ func (s *splitter) advance() {
 }
 
 // shownLine matches the lines of `ovs-vsctl show` and of `ovs-ofctl show` but for the first.
-var shownLine = regexp.MustCompile(`^\s*(?:(?:Manager|Bridge|Controller|Port|Interface) (?:"[^"]*"|\S+)$|(?:is_connected|fail_mode|datapath_type|tag|trunks|type|options|error|ovs_version): |` +
-	`n_tables:|capabilities:|actions: |OFPST_|(?:\d+|LOCAL)\([^)]+\): |(?:config|state|current|advertised|supported|peer|speed): |OFPT_GET_CONFIG_REPLY)`)
+var shownLine = regexp.MustCompile(`^(?:\s+[a-z_]+: |\s*(?:(?:Manager|Bridge|Controller|Port|Interface) (?:"[^"]*"|\S+)$|(?:is_connected|fail_mode|datapath_type|tag|trunks|type|options|error|ovs_version): |` +
+	`n_tables:|capabilities:|actions: |OFPST_|(?:\d+|LOCAL)\([^)]+\): |(?:config|state|current|advertised|supported|peer|speed): |OFPT_GET_CONFIG_REPLY))`)
 
 // goesOn reports whether a line behind an empty one is still of the output: people and programs double newlines.
 func (r *running) goesOn(line string) bool { return line == "" || shownLine.MatchString(line) }
@@ -235,6 +273,8 @@ func (s *splitter) addToDump(line string, width int) {
 		r.more = strings.Contains(line, "flags=[more]")
 		r.Run.OpenFlow = max(r.Run.OpenFlow, version)
 		r.dump.add(line, width)
+	case isFence(line) && r.hasEntries():
+		s.end()
 	case r.others == 0 && r.dump.splits(line):
 		r.dump.join(line, width)
 	case r.dump.belongs(line) && r.dump.behind != "":
@@ -251,8 +291,6 @@ func (s *splitter) addToDump(line string, width int) {
 	case r.others == 0 && r.dump.goesOn(line):
 		r.dump.join(line, width)
 	case r.others == 0 && r.dump.holds(line):
-	case isFence(line) && r.hasEntries():
-		s.end()
 	case line == "" || isFence(line):
 	case recording.IsLogLine(line):
 		s.log.WriteString(line + "\n")
@@ -286,7 +324,7 @@ func (s *splitter) beginLoose(line string, name recording.Name) {
 	}
 	s.open = &running{Piece: Piece{Host: s.host, Line: s.line, Run: recording.Invocation{Command: command}, Loose: true}, known: true, dump: dumpOf(name)}
 	if s.open.dump == nil {
-		s.open.output.WriteString(line + "\n")
+		s.open.output.WriteString(line)
 	}
 }
 
@@ -323,7 +361,9 @@ func (s *splitter) addLoose(line string, width int) {
 // end ends the open piece, and drops it if its text is not an output of its command.
 func (s *splitter) end() {
 	if r := s.open; r != nil && r.known {
-		r.Text = r.output.String()
+		if r.output.Len() > 0 {
+			r.Text = r.output.String() + "\n"
+		}
 		if r.dump != nil {
 			r.Text, r.Partial = r.dump.result()
 		}

@@ -62,7 +62,7 @@ func shapes() []Form {
 			}
 			return b.String()
 		}},
-		Form{Name: "replies alone", Shows: "groups and flows of the only bridge below one command line", Write: func(n *Node) string {
+		Form{Name: "replies alone", Shows: "groups and flows of the only bridge below the command of the groups", Lacks: `flows|bridge`, Write: func(n *Node) string {
 			if len(n.outputs(Flows)) != 1 || len(n.outputs(Groups)) != 1 {
 				return ""
 			}
