@@ -46,6 +46,7 @@ type entry struct {
 	width int // of its last line, in bytes, with the blanks at its end
 	first int // the width of its first line
 	lines int
+	blank bool   // a blank stands at its end
 	rest  string // a word on the next line, which is of the entry if other lines of this width were wrapped
 	cut   bool   // its end is not in the text
 	// removed reports that a "-" stands before it, as diff puts it before what was removed, and people before what they list.
@@ -95,8 +96,8 @@ func (d *dump) splits(line string) bool {
 	if !ok || len(d.entries) == 0 || !d.goesOn(line) {
 		return false
 	}
-	last := d.entries[len(d.entries)-1].text
-	return isOpen(d.kind, last) && fieldOf(text) > fieldOf(last)
+	last := d.entries[len(d.entries)-1]
+	return fieldOf(text) > fieldOf(last.text) && (isOpen(d.kind, last.text) || last.width >= minWidth && !strings.Contains(line, "actions="))
 }
 
 // isHeadline reports whether a line begins the reply to a request for a dump.
@@ -172,6 +173,9 @@ func isOpen(kind openflow.Kind, text string) bool {
 			return true
 		}
 	}
+	if kind == openflow.KindMeters { // "meter=1 kbps bands="
+		return strings.HasSuffix(text, ",")
+	}
 	return strings.Count(text, "(") > strings.Count(text, ")") || text != "" && strings.IndexByte(",-=:>(.", text[len(text)-1]) >= 0
 }
 
@@ -184,7 +188,7 @@ func (d *dump) add(line string, width int) {
 		return
 	}
 	text, open := strings.CutSuffix(text, "\\")
-	d.entries = append(d.entries, entry{text: " " + strings.TrimRight(text, " "), width: width, first: width, lines: 1,
+	d.entries = append(d.entries, entry{text: " " + strings.TrimRight(text, " "), width: width, first: width, lines: 1, blank: width > len(line),
 		cut: !open && (strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…")), removed: isRemoved(line)})
 }
 
@@ -196,6 +200,7 @@ func isRemoved(line string) bool {
 
 // join adds a line to the last entry.
 func (d *dump) join(line string, width int) {
+	blank := width > len(line)
 	last := &d.entries[len(d.entries)-1]
 	if d.wrapped == nil {
 		d.wrapped = map[int]bool{}
@@ -205,11 +210,12 @@ func (d *dump) join(line string, width int) {
 		line = strings.TrimLeft(line, " ")
 	}
 	rest := strings.TrimRight(strings.TrimSuffix(withoutPointers(line), "\\"), " ")
-	if !strings.HasPrefix(rest, " ") && (strings.HasPrefix(rest, "actions=") || strings.HasSuffix(last.text, ",") && isStatistic(rest)) {
+	inMatch := d.kind != openflow.KindGroups && !strings.Contains(last.text, "actions=")
+	if !strings.HasPrefix(rest, " ") && (last.blank || inMatch && (strings.HasPrefix(rest, "actions=") || strings.HasSuffix(last.text, ",") && isStatistic(rest))) {
 		last.text += " "
 	}
 	last.text += rest
-	last.width = width
+	last.width, last.blank = width, blank
 	last.lines++
 }
 

@@ -94,6 +94,8 @@ func TestOutputsOfOneLineOfCommands(t *testing.T) {
 			[][2]string{{"show br-int OpenFlow13", ports}, {"dump-flows br-int OpenFlow13", flows}, {"dump-groups br-int OpenFlow13", groups}, {"fdb.show br-int", fdb}}},
 		"two bridges": {"$ ovs-ofctl dump-flows br0 && ovs-ofctl show br1 && ovs-ofctl dump-flows br1\n" + flows + flow + ports + flows,
 			[][2]string{{"dump-flows br0 OpenFlow13", flows + flow}, {"show br1 OpenFlow13", ports}, {"dump-flows br1 OpenFlow13", flows}}},
+		"the same of two bridges": {"$ ovs-ofctl dump-flows br0; ovs-ofctl dump-flows br1; ovs-appctl fdb/show br0; ovs-appctl fdb/show br1; ovs-appctl dpctl/dump-conntrack\n" + flows + flow + flow + flows + flow + fdb + fdb + "tcp,orig=(src=10.0.0.1)\nudp,orig=(src=10.0.0.2)\n",
+			[][2]string{{"dump-flows br0 OpenFlow13", flows + flow + flow}, {"dump-flows br1 OpenFlow13", flows + flow}, {"fdb.show br0", fdb}, {"fdb.show br1", fdb}, {"dpctl.dump-conntrack", "tcp,orig=(src=10.0.0.1)\nudp,orig=(src=10.0.0.2)\n"}}},
 		"one without a beginning": {"$ ovs-vsctl show; uptime; ovs-ofctl dump-flows br-int\n" + shown + flows, [][2]string{{"ovs-vsctl.show", shown}, {"dump-flows br-int OpenFlow13", flows}}},
 	} {
 		expect.Equal(t, found(c.text), c.want, name)
@@ -171,11 +173,26 @@ func TestWrappedOutputsAreJoined(t *testing.T) {
 
 // TestArrowsOfActionsAreNoQuotations wraps actions in the middle of "->".
 func TestArrowsOfActionsAreNoQuotations(t *testing.T) {
-	const moved = " cookie=0x2, duration=5s, table=0, n_packets=0, n_bytes=0, priority=7,in_port=1 actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],set_field:0x1->reg15,resubmit(,37)\n"
+	const moved = " cookie=0x2, duration=5s, table=0, n_packets=0, n_bytes=0, priority=7,in_port=1 actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],set_field:0x1->in_port,resubmit(,37)\n"
 	want := [][2]string{{"dump-flows br-int OpenFlow13", flows + moved}}
-	for _, behind := range []string{"SRC[]-", "0x1-", "SRC[]->", "0x1->"} {
+	for _, behind := range []string{"SRC[]", "0x1", "SRC[]-", "0x1-", "SRC[]->", "0x1->"} {
 		at := strings.Index(moved, behind) + len(behind)
 		expect.Equal(t, found("# ovs-ofctl dump-flows br-int\n"+flows+moved[:at]+"\n"+moved[at:]), want, behind)
 		expect.Equal(t, found("> # ovs-ofctl dump-flows br-int\n> "+strings.ReplaceAll(flows+moved[:at]+"\n"+moved[at:], "\n", "\n> ")), want, behind+" in a mail")
+	}
+}
+
+// TestGroupsAndMetersAreWhole wraps groups, and has meters, whose first lines end like a line that is cut.
+func TestGroupsAndMetersAreWhole(t *testing.T) {
+	const (
+		buckets = "OFPST_GROUP_DESC reply (OF1.3) (xid=0x2):\n group_id=7,type=select,bucket=weight:100,actions=ct(commit,table=16,nat(dst=10.244.1.3:8080)),bucket=weight:100,actions=ct(commit,table=16,nat(dst=10.244.2.3:8080))\n"
+		meters  = "OFPST_METER_CONFIG reply (OF1.3) (xid=0x2):\nmeter=1 kbps burst stats bands=\ntype=drop rate=1000 burst_size=100\n\nmeter=2 pktps stats bands=\ntype=drop rate=20\n"
+	)
+	for width := 60; width < 140; width++ {
+		expect.Equal(t, found("$ ovs-ofctl dump-groups br-int\n"+wrapped(buckets, width)), [][2]string{{"dump-groups br-int OpenFlow13", buckets}}, width)
+	}
+	pieces := ticket.Read("$ ovs-ofctl dump-meters br-int\n" + meters).Pieces
+	if len(pieces) != 1 || pieces[0].Partial != nil || strings.Count(pieces[0].Text, "rate=") != 2 {
+		t.Errorf("%+v", pieces)
 	}
 }

@@ -122,8 +122,7 @@ func (s *splitter) add(line string, width int) {
 		s.before = ""
 		return
 	}
-	next := slices.IndexFunc(s.next, func(r running) bool { return r.begins(line) })
-	if next > 0 && !s.open.begins(line) || next == 0 && (s.open.output.Len() > 0 || s.open.hasEntries() || !s.open.begins(line)) {
+	if next := slices.IndexFunc(s.next, func(r running) bool { return r.begins(line) }); next >= 0 && s.open.isOver(line, s.next[next]) {
 		s.end()
 		s.next = s.next[next:] // what the others printed can't be told from what is before it
 		s.advance()
@@ -196,6 +195,17 @@ var shownLine = regexp.MustCompile(`^(?:\s+[a-z_]+: |\s*(?:(?:Manager|Bridge|Con
 // goesOn reports whether a line behind an empty one is still of the output: people and programs double newlines.
 func (r *running) goesOn(line string) bool { return line == "" || shownLine.MatchString(line) }
 
+// isOver reports whether a line with which the output of another command of the same line can begin is not of the open one.
+func (r *running) isOver(line string, next running) bool {
+	switch {
+	case !r.begins(line):
+		return true
+	case r.Run.Command.Name == next.Run.Command.Name && r.dump != nil:
+		return r.hasEntries() && isHeadline(line) && !r.more
+	}
+	return r.output.Len() > 0 && r.Run.Command.Name == next.Run.Command.Name && next.Run.Command.Name != workdir.RecordedConntrack
+}
+
 // begins reports whether a line is the first of the command's output.
 func (r *running) begins(line string) bool {
 	kind, _ := openflow.Identify([]byte(line))
@@ -208,6 +218,8 @@ func (r *running) begins(line string) bool {
 		return shownUUID.MatchString(line)
 	case name == workdir.RecordedShow:
 		return strings.HasPrefix(line, "OFPT_FEATURES_REPLY")
+	case name == workdir.RecordedConntrack:
+		return connection.MatchString(line)
 	case name == workdir.RecordedFDB:
 		return shownFDB.MatchString(line)
 	case name == recording.LogicalFlows:
