@@ -97,7 +97,7 @@ func (d *dump) splits(line string) bool {
 		return false
 	}
 	last := d.entries[len(d.entries)-1]
-	return fieldOf(text) > fieldOf(last.text) && (isOpen(d.kind, last.text) || last.width >= minWidth && !strings.Contains(line, "actions="))
+	return fieldOf(text) > fieldOf(last.text) && (isOpen(d.kind, last.text) || isTerminal(last.width) && !strings.Contains(line, "actions="))
 }
 
 // isHeadline reports whether a line begins the reply to a request for a dump.

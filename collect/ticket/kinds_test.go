@@ -175,7 +175,7 @@ func TestWrappedOutputsAreJoined(t *testing.T) {
 func TestArrowsOfActionsAreNoQuotations(t *testing.T) {
 	const moved = " cookie=0x2, duration=5s, table=0, n_packets=0, n_bytes=0, priority=7,in_port=1 actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],set_field:0x1->in_port,resubmit(,37)\n"
 	want := [][2]string{{"dump-flows br-int OpenFlow13", flows + moved}}
-	for _, behind := range []string{"SRC[]", "0x1", "SRC[]-", "0x1-", "SRC[]->", "0x1->"} {
+	for _, behind := range []string{"SRC[]-", "0x1-", "SRC[]->", "0x1->"} {
 		at := strings.Index(moved, behind) + len(behind)
 		expect.Equal(t, found("# ovs-ofctl dump-flows br-int\n"+flows+moved[:at]+"\n"+moved[at:]), want, behind)
 		expect.Equal(t, found("> # ovs-ofctl dump-flows br-int\n> "+strings.ReplaceAll(flows+moved[:at]+"\n"+moved[at:], "\n", "\n> ")), want, behind+" in a mail")
@@ -194,5 +194,14 @@ func TestGroupsAndMetersAreWhole(t *testing.T) {
 	pieces := ticket.Read("$ ovs-ofctl dump-meters br-int\n" + meters).Pieces
 	if len(pieces) != 1 || pieces[0].Partial != nil || strings.Count(pieces[0].Text, "rate=") != 2 {
 		t.Errorf("%+v", pieces)
+	}
+}
+
+// TestActionsThatBeginLikeAFlowAreJoined wraps a flow at 80 columns before an arrow to a field that flows begin with.
+func TestActionsThatBeginLikeAFlowAreJoined(t *testing.T) {
+	const loops = " cookie=0x3c43a14, duration=95.863s, table=64, n_packets=2, n_bytes=84, priority=100,reg10=0x1/0x1,reg15=0x2,metadata=0x3 actions=push:NXM_OF_IN_PORT[],set_field:ANY->in_port,resubmit(,65),pop:NXM_OF_IN_PORT[]\n"
+	for shift := range 20 { // the cookie has up to 16 digits
+		text := flows + strings.Replace(loops, "0x3c43a14", "0x3c43a14"+strings.Repeat("0", shift), 1) + flow
+		expect.Equal(t, found("# ovs-ofctl dump-flows br-int\n"+wrapped(text, 80)), [][2]string{{"dump-flows br-int OpenFlow13", text}}, shift)
 	}
 }
