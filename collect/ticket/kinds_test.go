@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	ports  = "OFPT_FEATURES_REPLY (OF1.3) (xid=0x2): dpid:0000000000000001\n 1(p1): addr:0a:00:00:00:00:01\n     config:     0\n     state:      LIVE\n"
+	ports  = "OFPT_FEATURES_REPLY (OF1.3) (xid=0x2): dpid:0000000000000001\n 1(p1): addr:0a:00:00:00:00:01\n    config:    0\n    state:    LIVE\n"
 	second = " cookie=0x3, duration=5s, table=1, n_packets=0, n_bytes=0, priority=90,udp,tp_dst=67 actions=CONTROLLER:65535\n"
 	third  = " cookie=0x4, duration=5s, table=2, n_packets=0, n_bytes=0, ip,nw_dst=10.0.0.3 actions=output:3,resubmit(,4)\n"
 )
@@ -125,6 +125,7 @@ func TestBlanksOfOutputs(t *testing.T) {
 		"indented":             "    " + strings.ReplaceAll(text, "\n", "\n    "),
 		"indented by two":      "A list:\n\n  " + strings.ReplaceAll(text, "\n", "\n  "),
 		"blanks without width": strings.ReplaceAll(text, ": ", ":\u200b "),
+		"tabs":                 strings.NewReplacer("\n            ", "\n\t\t\t", "\n        ", "\n\t\t", "\n    ", "\n\t").Replace(text),
 		"prose behind":         text + "\nThe bridge has lost its port. Interface eth0 is down.\n",
 	} {
 		expect.Equal(t, found(changed), [][2]string{show, more}, name)

@@ -173,7 +173,12 @@ func (r *running) write(line string, width int) {
 		}
 	}
 	r.width = width
-	r.output.WriteString(withoutIndent(line, r.indent))
+	line = withoutIndent(line, r.indent)
+	if isDense(r.Run.Command) { // both shows are indented by blanks
+		bare := strings.TrimLeft(line, "\t")
+		line = strings.Repeat("    ", len(line)-len(bare)) + bare
+	}
+	r.output.WriteString(line)
 }
 
 // connection matches the beginning of an entry of dpctl/dump-conntrack.

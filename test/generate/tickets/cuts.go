@@ -16,7 +16,7 @@ const (
 func wraps() []Form {
 	mail := func(width int) Form {
 		return byText(fmt.Sprintf("mail %d", width), "wrapped at blanks", func(_ *Node, text string) string {
-			return eachLine(text, func(_ int, line string) string { return atBlanks(line, width, "") })
+			return eachLine(text, func(_ int, line string) string { return atBlanks(line, width) })
 		})
 	}
 	terminal := func(width int) Form {
@@ -26,7 +26,7 @@ func wraps() []Form {
 	}
 	return ofKind("wrap", mail(72), mail(76), terminal(80), terminal(120), terminal(200),
 		byText("quoted and wrapped", "a mail that is quoted, and wrapped again at 76", func(_ *Node, text string) string {
-			return eachLine(prefixed(text, "> "), func(_ int, line string) string { return atBlanks(line, 76, "> ") })
+			return prefixed(eachLine(text, func(_ int, line string) string { return atBlanks(line, 74) }), "> ")
 		}),
 		byFlows("backslashes", "flows that go on behind a backslash", "", func(text string) string {
 			return eachLine(text, func(_ int, line string) string { return strings.Replace(line, " actions=", " \\\n    actions=", 1) })
@@ -38,7 +38,7 @@ func wraps() []Form {
 }
 
 // atBlanks wraps a line at blanks, so that no line is longer than width but for a longer word.
-func atBlanks(line string, width int, prefix string) string {
+func atBlanks(line string, width int) string {
 	if len(line) <= width {
 		return line
 	}
@@ -52,7 +52,7 @@ func atBlanks(line string, width int, prefix string) string {
 		case now == "":
 			now = word
 		case len(now)+1+len(word) > width:
-			lines, now = append(lines, now), prefix+word
+			lines, now = append(lines, now), word
 		default:
 			now += " " + word
 		}
