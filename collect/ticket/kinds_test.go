@@ -126,6 +126,8 @@ func TestBlanksOfOutputs(t *testing.T) {
 		"indented by two":      "A list:\n\n  " + strings.ReplaceAll(text, "\n", "\n  "),
 		"blanks without width": strings.ReplaceAll(text, ": ", ":\u200b "),
 		"tabs":                 strings.NewReplacer("\n            ", "\n\t\t\t", "\n        ", "\n\t\t", "\n    ", "\n\t").Replace(text),
+		"ports in tabs":        strings.ReplaceAll(text, "\n 1(", "\n\t1("),
+		"ports without blanks": strings.ReplaceAll(text, "\n 1(", "\n1("),
 		"prose behind":         text + "\nThe bridge has lost its port. Interface eth0 is down.\n",
 	} {
 		expect.Equal(t, found(changed), [][2]string{show, more}, name)

@@ -178,6 +178,9 @@ func (r *running) write(line string, width int) {
 		bare := strings.TrimLeft(line, "\t")
 		line = strings.Repeat("    ", len(line)-len(bare)) + bare
 	}
+	if r.Run.Command.Name == workdir.RecordedShow && shownPort.MatchString(line) {
+		line = " " + strings.TrimLeft(line, " ")
+	}
 	r.output.WriteString(line)
 }
 
@@ -238,6 +241,7 @@ func (r *running) begins(line string) bool {
 
 var (
 	shownUUID   = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	shownPort   = regexp.MustCompile(`^ *(?:\d+|LOCAL)\([^)]*\): `)
 	shownFDB    = regexp.MustCompile(`^ *port +VLAN +MAC `)
 	shownServer = regexp.MustCompile(`^[0-9a-f]{4}$`)
 	// separator matches what Mininet's dpctl prints above the output of each switch.
