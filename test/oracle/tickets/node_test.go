@@ -94,6 +94,9 @@ func recordedNode(t *testing.T, name, version, report string, flows []string) *w
 			}
 		}
 	}
+	if !slices.ContainsFunc(w.Outputs, func(o tickets.Output) bool { return o.Kind == tickets.Flows }) {
+		t.Fatalf("%s has no flows of %s", report, version)
+	}
 	n := fidelity.Replayed(t, report)
 	w.nameFlows(func(args ...string) string {
 		text, err := n.Tool(t.Context(), "ovs-ofctl", args...)

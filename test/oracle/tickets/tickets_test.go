@@ -35,9 +35,6 @@ func TestTickets(t *testing.T) {
 	table.check(t)
 }
 
-// versions are those of which a report has dumps.
-func versions() []string { return []string{"OpenFlow13", "OpenFlow14", "OpenFlow15"} }
-
 // askCaptures asks for the nodes in testdata, of each version of OpenFlow.
 func askCaptures(t *testing.T, table *table) {
 	for _, name := range []string{"ovn-openstack-compute", "ovn-kubernetes-worker"} {
@@ -60,7 +57,7 @@ func askCaptures(t *testing.T, table *table) {
 				flows = append(flows, p.Bridge+" "+p.Flow)
 			}
 		}
-		for _, version := range versions() {
+		for _, version := range []string{"OpenFlow13", "OpenFlow14", "OpenFlow15"} {
 			t.Run(name+", "+version, func(t *testing.T) { askForms(t, table, recordedNode(t, "n1", version, r.Report, flows)) })
 		}
 	}
@@ -81,7 +78,7 @@ func askSets(t *testing.T, table *table) {
 					flows = append(flows, p.Bridge+" "+p.Flow)
 				}
 			}
-			version := versions()[i%len(versions())]
+			version := []string{"OpenFlow14", "OpenFlow15"}[i%2] // sos takes the dumps of few versions
 			t.Run(name+" "+node+", "+version, func(t *testing.T) { askForms(t, table, recordedNode(t, node, version, report, flows)) })
 		}
 	}
