@@ -174,6 +174,19 @@ func TestWrappedOutputsAreJoined(t *testing.T) {
 	}
 }
 
+// TestOutputsBehindSentences takes outputs whose beginning is known behind a command in a sentence, and no prose.
+func TestOutputsBehindSentences(t *testing.T) {
+	for what, output := range map[string]string{"ovs-appctl fdb/show br-int": fdb, "ovs-ofctl show br-int": ports, "ovs-appctl dpctl/dump-conntrack": "tcp,orig=(src=10.0.0.1)\n"} {
+		for _, sentence := range []string{"Output of `%s`:", "This is %s:", "## %s", "12:00:01 root@n1:~# %s", "[12:00:01] root@n1:~# %s", "┌──(root㉿n1)-[~]\n└─# %s", "╭─root@n1 ~\n╰─# %s"} {
+			pieces := ticket.Read(strings.Replace(sentence, "%s", what, 1) + "\n" + output).Pieces
+			if len(pieces) != 1 || pieces[0].Text != output {
+				t.Errorf("%s, %s: %+v", sentence, what, pieces)
+			}
+		}
+		expect.Equal(t, found("Please attach "+what+"\nand the logs. Regards\n"), nil, what)
+	}
+}
+
 // TestArrowsOfActionsAreNoQuotations wraps actions in the middle of "->".
 func TestArrowsOfActionsAreNoQuotations(t *testing.T) {
 	const moved = " cookie=0x2, duration=5s, table=0, n_packets=0, n_bytes=0, priority=7,in_port=1 actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],set_field:0x1->in_port,resubmit(,37)\n"

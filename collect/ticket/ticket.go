@@ -417,7 +417,8 @@ func (p *Piece) fits(prose bool) bool {
 	case p.Run.Command.Prints != "":
 		return strings.HasPrefix(p.Text, "_uuid ")
 	}
-	return !prose
+	first, _, _ := strings.Cut(p.Text, "\n")
+	return !prose || (&running{Piece: *p, known: true}).begins(first)
 }
 
 var shownBridge = regexp.MustCompile(`(?m)^[ \t]*Bridge `)
