@@ -23,7 +23,7 @@ type command struct {
 
 const (
 	// maxCommand is the length of a line with a command, in bytes: flows are longer than most.
-	maxCommand = 1000
+	maxCommand = 4000
 	// maxNested is how often a command line may be a word of another: ssh host "sudo sh -c '...'".
 	maxNested = 3
 	// decoration are the characters with which headings and emphasis begin and end.

@@ -96,6 +96,7 @@ func TestOutputsOfOneLineOfCommands(t *testing.T) {
 			[][2]string{{"dump-flows br0 OpenFlow13", flows + flow}, {"show br1 OpenFlow13", ports}, {"dump-flows br1 OpenFlow13", flows}}},
 		"the same of two bridges": {"$ ovs-ofctl dump-flows br0; ovs-ofctl dump-flows br1; ovs-appctl fdb/show br0; ovs-appctl fdb/show br1; ovs-appctl dpctl/dump-conntrack\n" + flows + flow + flow + flows + flow + fdb + fdb + "tcp,orig=(src=10.0.0.1)\nudp,orig=(src=10.0.0.2)\n",
 			[][2]string{{"dump-flows br0 OpenFlow13", flows + flow + flow}, {"dump-flows br1 OpenFlow13", flows + flow}, {"fdb.show br0", fdb}, {"fdb.show br1", fdb}, {"dpctl.dump-conntrack", "tcp,orig=(src=10.0.0.1)\nudp,orig=(src=10.0.0.2)\n"}}},
+		"a long line": {"$ " + strings.Repeat("sudo -u openvswitch /usr/bin/ovs-appctl upcall/show && ", 30) + "ovs-ofctl dump-flows br1\n" + flows, [][2]string{{"dump-flows br1 OpenFlow13", flows}}},
 		"one without a beginning": {"$ ovs-vsctl show; uptime; ovs-ofctl dump-flows br-int\n" + shown + flows, [][2]string{{"ovs-vsctl.show", shown}, {"dump-flows br-int OpenFlow13", flows}}},
 	} {
 		expect.Equal(t, found(c.text), c.want, name)
