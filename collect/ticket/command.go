@@ -2,6 +2,7 @@ package ticket
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ type command struct {
 
 const (
 	// maxCommand is the length of a line with a command, in bytes: flows are longer than most.
-	maxCommand = 1000
+	maxCommand = 4000
 	// maxTraced is the length of one that asks about a packet, whose bytes may be in it.
 	maxTraced = 32 << 10
 	// maxNested is how often a command line may be a word of another: ssh host "sudo sh -c '...'".
@@ -39,9 +40,13 @@ func readCommands(line string) []command {
 	if len(line) > maxCommand && !(len(line) <= maxTraced && isTraced(line)) || !strings.Contains(line, "ovs") && !strings.Contains(line, "ovn-") && !strings.Contains(line, "ip ") && !strings.Contains(line, " ko ") && !strings.Contains(line, "dpctl") && !strings.Contains(line, "conntrack") {
 		return nil
 	}
-	rest := strings.TrimSpace(line)
+	rest := strings.TrimSpace(withoutMarkup(line))
 	length, host, certain := readPrompt(rest)
-	commands := commandsIn(strings.Trim(rest[length:], decoration), 0)
+	text := strings.Trim(rest[length:], decoration)
+	if strings.Count(text, "`")%2 == 1 { // one of two marks is at an end
+		text = strings.Trim(rest[length:], strings.ReplaceAll(decoration, "`", ""))
+	}
+	commands := commandsIn(text, 0)
 	if !slices.ContainsFunc(commands, func(c command) bool { return c.known || c.unread != "" && length > 0 }) && !certain {
 		return nil
 	}
@@ -57,6 +62,29 @@ func isTraced(line string) bool {
 	return strings.Contains(line, string(tracetext.Switch)) || strings.Contains(line, string(tracetext.Logical))
 }
 
+var (
+	// tags match the tags round a command in the titles of blocks and sections.
+	tags = regexp.MustCompile(`(?i)</?(?:details|summary|b|strong|code|tt|h[1-6])(?: [^<>]*)?>`)
+	// titled matches the beginning of a block of Jira with a title.
+	titled = regexp.MustCompile(`^\s*\{(?:code|noformat)[^}]*title=([^}|]*)[^}]*\}`)
+)
+
+// withoutMarkup returns a line without tags, or the title of the block that it begins.
+func withoutMarkup(line string) string {
+	if match := titled.FindStringSubmatch(line); match != nil {
+		return match[1]
+	}
+	return tags.ReplaceAllString(line, "")
+}
+
+// quotedCommand returns a word without the marks of code in Markdown round it.
+func quotedCommand(word string) string {
+	if end := strings.LastIndexByte(word, '`'); end > 0 && word[0] == '`' {
+		return word[1:end]
+	}
+	return word
+}
+
 // commandsIn returns the commands of a command line.
 func commandsIn(line string, depth int) (all []command) {
 	for _, s := range statements(line) {
@@ -70,7 +98,7 @@ func (s statement) commands(depth int) []command {
 	words, node := withoutPlugin(s.words)
 	for _, word := range words {
 		if depth < maxNested && strings.ContainsAny(word, " \t") && !strings.HasPrefix(word, "$(") {
-			if inner := commandsIn(word, depth+1); slices.ContainsFunc(inner, func(c command) bool { return c.known }) {
+			if inner := commandsIn(quotedCommand(word), depth+1); slices.ContainsFunc(inner, func(c command) bool { return c.known }) {
 				for i := range inner {
 					inner[i].host = cmp.Or(inner[i].host, placeOf(words, inner[i].run))
 					inner[i].prose = inner[i].prose || !isRunner(words[0])

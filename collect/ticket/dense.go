@@ -27,7 +27,7 @@ var (
 	// gaps match the lines that stand for lines which were left out.
 	gaps = regexp.MustCompile(`(?i)^\W*(?:\.{3,}|…|--more--.*|\(?(?:snip|snipped|cut|truncated|skipped|omitted|output omitted|more flows|etc)\b[^=]*\)?)\W*$`)
 	// fragment matches what can be a part of an entry and is no sentence.
-	fragment  = regexp.MustCompile(`^\s*(?:[\w().:=\[\]<>/*+\-{}"#@%;~]+(?:, ?| actions=)?)+$`)
+	fragment  = regexp.MustCompile(`^\s*(?:, ?)?(?:[\w().:=\[\]<>/*+\-{}"#@%;~]+(?:, ?| actions=)?)+(?: (?:a|ac|act|acti|actio|action|actions)?)?$`)
 	hasSyntax = regexp.MustCompile(`[=,:()\[\]]|^\s*\d+\s*$`)
 )
 
@@ -46,7 +46,11 @@ type entry struct {
 	width int // of its last line, in bytes, with the blanks at its end
 	first int // the width of its first line
 	lines int
-	cut   bool // its end is not in the text
+	blank bool   // a blank stands at its end
+	rest  string // a word on the next line, which is of the entry if other lines of this width were wrapped
+	cut   bool   // its end is not in the text
+	// removed reports that a "-" stands before it, as diff puts it before what was removed, and people before what they list.
+	removed bool
 }
 
 // dump is what was pasted of the entries of a dump.
@@ -54,13 +58,46 @@ type dump struct {
 	kind    openflow.Kind
 	entries []entry
 	gaps    int
-	removed int // lines that a diff removes
+	hunks   bool // a line of diff's is between the entries
+	headed  bool
+	asked   struct { // what entryOf returned for the last line
+		line, text string
+		ok         bool
+	}
+	wrapped map[int]bool // the widths of lines that others go on
+	// behind is a header behind entries that have none above them, "" for none: a text that was sorted ends with it.
+	behind string
 }
 
 // belongs reports whether a line is an entry of the dump or the header above them.
 func (d *dump) belongs(line string) bool {
 	_, ok := d.entryOf(line)
 	return ok || isHeadline(line)
+}
+
+// fields are what ovs-ofctl prints of a flow before its match, in its order.
+func fields() []string {
+	return []string{"cookie", "duration", "table", "n_packets", "n_bytes", "idle_timeout", "hard_timeout", "idle_age", "hard_age", "importance"}
+}
+
+// fieldOf returns the place among the fields of what a text begins with.
+func fieldOf(text string) int {
+	name, _, _ := strings.Cut(strings.TrimSpace(text), "=")
+	if i := slices.Index(fields(), name); i >= 0 {
+		return i
+	}
+	return len(fields())
+}
+
+// splits reports whether a line begins like an entry and is the rest of the last one, which a program has wrapped before a field: no entry
+// begins with a field in the middle, where others begin with an earlier one.
+func (d *dump) splits(line string) bool {
+	text, ok := d.entryOf(line)
+	if !ok || len(d.entries) == 0 || !d.goesOn(line) {
+		return false
+	}
+	last := d.entries[len(d.entries)-1]
+	return fieldOf(text) > fieldOf(last.text) && (isOpen(d.kind, last.text) || isTerminal(last.width) && !strings.Contains(line, "actions="))
 }
 
 // isHeadline reports whether a line begins the reply to a request for a dump.
@@ -71,11 +108,23 @@ func isHeadline(line string) bool {
 
 // entryOf returns the entry in a line without the marks around it.
 func (d *dump) entryOf(line string) (text string, ok bool) {
-	at := beginnings[d.kind].FindStringIndex(line)
-	if at == nil || !marks.MatchString(line[:at[0]]) {
-		return "", false
+	if d.asked.line == line {
+		return d.asked.text, d.asked.ok
 	}
-	return strings.TrimRight(pointers.ReplaceAllString(line[at[0]:], ""), " \t"), true
+	d.asked.line, d.asked.text, d.asked.ok = line, "", false
+	if at := beginnings[d.kind].FindStringIndex(line); at != nil && marks.MatchString(line[:at[0]]) {
+		d.asked.text, d.asked.ok = withoutPointers(line[at[0]:]), true
+	}
+	return d.asked.text, d.asked.ok
+}
+
+// withoutPointers returns a line without what people put behind an entry, and without blanks at its end.
+func withoutPointers(line string) string {
+	if strings.Contains(line, "->") || strings.Contains(line, "=>") || strings.Contains(line, " #") || strings.Contains(line, " //") ||
+		strings.ContainsAny(line, "<←⟵⇐") || strings.HasSuffix(line, "**") || strings.HasSuffix(line, "__") || strings.HasSuffix(line, "`") {
+		line = pointers.ReplaceAllString(line, "")
+	}
+	return strings.TrimRight(line, " \t")
 }
 
 // goesOn reports whether a line can be the rest of the last entry, which a program has wrapped.
@@ -87,10 +136,33 @@ func (d *dump) goesOn(line string) bool {
 	if last.lines >= maxLines || len(last.text)+len(line) > maxEntry {
 		return false
 	}
-	if !hasSyntax.MatchString(line) && !slices.Contains([]int{80, 100, 120, 132, 160, 200}, last.width) { // terminals
-		return false
+	if !hasSyntax.MatchString(line) && !isTerminal(last.width) {
+		return strings.HasSuffix(last.text, "actions=") && slices.Contains([]string{"drop", "NORMAL", "FLOOD", "ALL", "LOCAL", "IN_PORT"}, line)
 	}
 	return !last.cut && (isOpen(d.kind, last.text) || last.width >= minWidth)
+}
+
+// isTerminal reports whether terminals often have this width.
+func isTerminal(width int) bool {
+	return slices.Contains([]int{80, 100, 120, 132, 160, 200}, width)
+}
+
+// holds reports whether a line is a word that may be the end of the last entry. Then it keeps the word.
+func (d *dump) holds(line string) bool {
+	if len(d.entries) == 0 || !fragment.MatchString(line) || strings.ContainsRune(line, ' ') || strings.Trim(line, "-=_*~") == "" {
+		return false
+	}
+	last := &d.entries[len(d.entries)-1]
+	if last.cut || last.rest != "" || last.width < minWidth || len(last.text)+len(line) > maxEntry {
+		return false
+	}
+	last.rest = line
+	return true
+}
+
+// endsInArrow reports whether the last entry may end in the middle of "->".
+func (d *dump) endsInArrow() bool {
+	return len(d.entries) > 0 && strings.HasSuffix(d.entries[len(d.entries)-1].text, "-")
 }
 
 // isOpen reports whether a text is an entry without its end.
@@ -101,48 +173,74 @@ func isOpen(kind openflow.Kind, text string) bool {
 			return true
 		}
 	}
-	return strings.Count(text, "(") > strings.Count(text, ")") || strings.HasSuffix(text, ",")
+	if kind == openflow.KindMeters { // "meter=1 kbps bands="
+		return strings.HasSuffix(text, ",")
+	}
+	return strings.Count(text, "(") > strings.Count(text, ")") || text != "" && strings.IndexByte(",-=:>(.", text[len(text)-1]) >= 0
 }
 
 // add adds a line that belongs to the dump. width is its length before anything was taken away.
 func (d *dump) add(line string, width int) {
 	text, ok := d.entryOf(line)
-	switch {
-	case !ok:
+	if !ok {
+		d.headed = true
 		d.entries = append(d.entries, entry{text: line, width: 0, lines: 1}) // the header
-	case strings.HasPrefix(strings.TrimLeft(line, " "), "-") && !strings.HasPrefix(strings.TrimLeft(line, " "), "->") && d.isDiff(line):
-		d.removed++
-	default:
-		cut := strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…")
-		d.entries = append(d.entries, entry{text: " " + text, width: width, first: width, lines: 1, cut: cut})
+		return
 	}
+	text, open := strings.CutSuffix(text, "\\")
+	d.entries = append(d.entries, entry{text: " " + strings.TrimRight(text, " "), width: width, first: width, lines: 1, blank: width > len(line),
+		cut: !open && (strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…")), removed: isRemoved(line)})
 }
 
-func (d *dump) isDiff(line string) bool { return len(line) > 1 && line[0] == '-' }
+// isRemoved reports whether a "-" that is no arrow stands before an entry.
+func isRemoved(line string) bool {
+	line = strings.TrimLeft(line, " ")
+	return strings.HasPrefix(line, "-") && !strings.HasPrefix(line, "->") && !strings.HasPrefix(line, "--")
+}
 
 // join adds a line to the last entry.
 func (d *dump) join(line string, width int) {
+	blank := width > len(line)
 	last := &d.entries[len(d.entries)-1]
-	rest := strings.TrimRight(pointers.ReplaceAllString(line, ""), " \t")
-	if !strings.HasPrefix(rest, " ") && (strings.HasPrefix(rest, "actions=") || strings.HasSuffix(last.text, ",") && isStatistic(rest)) {
+	if d.wrapped == nil {
+		d.wrapped = map[int]bool{}
+	}
+	d.wrapped[last.width] = true
+	if strings.HasPrefix(line, "  ") {
+		line = strings.TrimLeft(line, " ")
+	}
+	rest := strings.TrimRight(strings.TrimSuffix(withoutPointers(line), "\\"), " ")
+	inMatch := d.kind != openflow.KindGroups && !strings.Contains(last.text, "actions=")
+	if !strings.HasPrefix(rest, " ") && (last.blank || inMatch && (strings.HasPrefix(rest, "actions=") || strings.HasSuffix(last.text, ",") && isStatistic(rest))) {
 		last.text += " "
 	}
 	last.text += rest
-	last.width = width
+	last.width, last.blank = width, blank
 	last.lines++
 }
 
 // isStatistic reports whether a text begins with what ovs-ofctl prints before the match, each behind a blank.
 func isStatistic(text string) bool {
 	name, _, found := strings.Cut(text, "=")
-	return found && slices.Contains([]string{"cookie", "duration", "table", "n_packets", "n_bytes", "idle_timeout", "hard_timeout", "idle_age", "hard_age", "importance", "priority"}, name)
+	return found && (name == "priority" || slices.Contains(fields(), name))
 }
 
 // result returns the dump as ovs-ofctl prints it, and why that is not all of it.
 func (d *dump) result() (text string, partial []string) {
-	limit, broken := d.limit(), 0
+	limit, broken, removed := d.limit(), 0, 0
+	listed := !d.hunks && !slices.ContainsFunc(d.entries, func(e entry) bool { return e.first > 0 && !e.removed })
 	var b strings.Builder
+	if d.behind != "" {
+		b.WriteString(strings.TrimLeft(d.behind, " ") + "\n")
+	}
 	for _, e := range d.entries {
+		if e.removed && !listed {
+			removed++
+			continue
+		}
+		if d.wrapped[e.width] {
+			e.text += e.rest
+		}
 		if e.cut || e.first > 0 && isOpen(d.kind, e.text) || limit > 0 && e.lines == 1 && e.first >= limit {
 			broken++
 			continue
@@ -156,7 +254,7 @@ func (d *dump) result() (text string, partial []string) {
 	if d.gaps > 0 {
 		partial = append(partial, fmt.Sprintf("lines were left out in %d places", d.gaps))
 	}
-	if d.removed > 0 {
+	if removed > 0 {
 		partial = append(partial, "it is a diff, without the lines that did not change")
 	}
 	return b.String(), partial

@@ -8,9 +8,12 @@ import (
 // escapes are the control sequences of terminals (ECMA-48, and OSC of xterm).
 var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])`)
 
+// invisible replaces blanks that don't break lines by those that do, and leaves out what only says where a line may break.
+var invisible = strings.NewReplacer("\u00a0", " ", "\u202f", " ", "\u200b", "", "\u2060", "", "\ufeff", "", "\u00ad", "")
+
 // plain returns a line without its end, control sequences of a terminal and the marks of a quotation, and its width in bytes
-// with the blanks at its end.
-func plain(line string) (text string, width int) {
+// with the blanks at its end. bare reports that no blank follows the last mark: it may be of the text.
+func plain(line string) (text string, width int, bare bool) {
 	line = strings.TrimRight(line, "\r\n")
 	if strings.ContainsRune(line, '\x1b') {
 		line = escapes.ReplaceAllString(line, "")
@@ -18,11 +21,12 @@ func plain(line string) (text string, width int) {
 	if i := strings.LastIndexByte(line, '\r'); i >= 0 {
 		line = line[i+1:] // a terminal shows what was written last
 	}
-	line = strings.ReplaceAll(line, "\u00a0", " ")
+	line = invisible.Replace(line)
 	for strings.HasPrefix(line, ">") {
-		line = strings.TrimPrefix(line[1:], " ")
+		line, bare = strings.CutPrefix(line[1:], " ")
+		bare = !bare && line != ""
 	}
-	return strings.TrimRight(line, " \t"), len(line)
+	return strings.TrimRight(line, " \t"), len(line), bare
 }
 
 // isRemark reports whether a line that looks like a prompt of root is one that iptables-save prints.
@@ -38,4 +42,23 @@ func isSection(line string) bool { return strings.HasPrefix(line, "#==[ ") }
 func isFence(line string) bool {
 	text := strings.TrimSpace(line)
 	return strings.HasPrefix(text, "```") || strings.HasPrefix(text, "~~~") || strings.HasPrefix(text, "{code") || strings.HasPrefix(text, "{noformat")
+}
+
+// withoutIndent returns a line without up to so many blanks before it.
+func withoutIndent(line string, indent int) string {
+	for indent > 0 && line != "" && (line[0] == ' ' || line[0] == '\t') {
+		line, indent = line[1:], indent-1
+	}
+	return line
+}
+
+// indentOf returns the number of blanks before a line.
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+// ruleOf returns a line that begins a block of AsciiDoc, which the same line ends, "" for another.
+func ruleOf(line string) string {
+	if len(line) >= 4 && (strings.Trim(line, "-") == "" || strings.Trim(line, ".") == "") {
+		return line
+	}
+	return ""
 }

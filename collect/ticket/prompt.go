@@ -22,14 +22,15 @@ var (
 	// shortPrompts are prompts only before a command: other lines begin with such words and characters, too.
 	shortPrompts = []*regexp.Regexp{
 		regexp.MustCompile(`^(?:\d+[.)] ?)?[#$%+>] ?`),
+		regexp.MustCompile(`^[└╰]─*[#$%>❯]* ?`), // the second line of one
 		regexp.MustCompile(`^[➜❯»λ]\s+(?:[~/][\w/.~-]*\s+)?`),
 		regexp.MustCompile(`^([A-Za-z][\w.-]*)# ?`),
 		regexp.MustCompile(`^[A-Za-z][\w.-]*> ?`),
 	}
 )
 
-// around matches what virtual environments and themes of shells put before a prompt.
-const around = `(?:\([^)]{1,40}\) ?|\[[\w .-]{1,30}\] )?`
+// around matches what virtual environments and themes of shells put before a prompt, such as the time.
+const around = `(?:\([^)]{1,40}\) ?|\[[\w .:-]{1,30}\] |\d\d:\d\d(?::\d\d)? )?`
 
 // readPrompt returns the length of the prompt with which a line begins, 0 for none, and the host that it names. certain reports
 // that it is a prompt whatever follows.

@@ -2,7 +2,6 @@ package ticket
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"ovs-offline/internal/recording"
@@ -72,7 +71,7 @@ func (s *splitter) addShaped(line string, width int) {
 	case r.shape.begins(line):
 		r.endEntry()
 		r.wrapped = entry{text: strings.TrimSpace(line), width: width, lines: 1}
-	case r.goesOn(line):
+	case r.wraps(line):
 		r.joinEntry(line, width)
 	case flowHeading.MatchString(line):
 		r.endEntry()
@@ -87,17 +86,14 @@ func (s *splitter) addShaped(line string, width int) {
 	}
 }
 
-// goesOn reports whether a line can be the rest of the last entry, which a program has wrapped.
-func (r *running) goesOn(line string) bool {
+// wraps reports whether a line can be the rest of the last entry, which a program has wrapped.
+func (r *running) wraps(line string) bool {
 	e := r.wrapped
 	if r.shape.rest == nil || e.lines == 0 || e.lines >= maxLines || len(e.text)+len(line) > maxEntry || !r.shape.rest.MatchString(line) {
 		return false
 	}
 	return !r.shape.isWhole(e.text) || isTerminal(e.width)
 }
-
-// isTerminal reports whether terminals are that wide.
-func isTerminal(width int) bool { return slices.Contains([]int{80, 100, 120, 132, 160, 200}, width) }
 
 // isWhole reports whether a text can be all of an entry.
 func (s *shape) isWhole(text string) bool {

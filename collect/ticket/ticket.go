@@ -53,7 +53,7 @@ const maxUnread = 20
 // Mentions reports whether a text may have pieces: a line of it names a recorded command.
 func Mentions(start []byte) bool {
 	for line := range strings.Lines(string(start)) {
-		text, _ := plain(line)
+		text, _, _ := plain(line)
 		if slices.ContainsFunc(readCommands(text), func(c command) bool { return c.known }) {
 			return true
 		}
@@ -76,7 +76,11 @@ func Read(text string) Text {
 	s := splitter{summaries: summaries(), shapes: shapes()}
 	for line := range strings.Lines(text) {
 		s.line++
-		s.add(plain(line))
+		text, width, bare := plain(line)
+		if bare && s.open != nil && s.open.dump != nil && s.open.dump.endsInArrow() {
+			text = ">" + text
+		}
+		s.add(text, width)
 	}
 	s.end()
 	s.dropEmpty()
@@ -90,6 +94,7 @@ type splitter struct {
 	next   []running // the further commands of the same line
 	host   string    // the node that a heading names, "" for none
 	before [2]string // the last lines that are not empty
+	above  string    // the last line of no output
 	pieces []Piece
 	log    strings.Builder
 	unread []string
@@ -114,7 +119,11 @@ type running struct {
 	wrapped entry             // the last one of an output with a shape
 	others  int               // lines behind the entries of the dump that are not of it, unless an entry follows
 	more    bool              // the header said that another reply follows
-	paused  bool              // an empty line followed
+	indent  int               // of the command line
+	fence   string            // the line that ends the block in which the output stands, "" where none or another is known
+	width   int               // of the line that was written last
+	braces  int               // the lines since a "{" without its "}"
+	ended   bool              // an empty line was read last, which no output has that is dense
 }
 
 // maxOthers is how many lines of other text may stand between the entries of a dump.
@@ -132,14 +141,16 @@ func (s *splitter) add(line string, width int) {
 			if !c.known && c.unread != "" {
 				s.see(c)
 			}
-			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, dump: dumpOf(c.run.Command.Name),
-				trace: traceOf(c.run.Command), words: c.words, shape: shapeOf(c.run.Command.Name)})
+			s.next = append(s.next, running{Piece: Piece{Host: cmp.Or(c.host, s.host), Line: s.line, Run: c.run}, known: c.known, prose: c.prose, indent: indentOf(line), fence: ruleOf(s.above),
+				dump: dumpOf(c.run.Command.Name), trace: traceOf(c.run.Command), words: c.words, shape: shapeOf(c.run.Command.Name)})
 		}
 		s.advance()
+		s.above = ""
 		return
 	}
-	if len(s.next) > 0 && s.next[0].begins(line) && (s.open.output.Len() > 0 || s.open.hasEntries() || !s.open.begins(line)) {
+	if next := slices.IndexFunc(s.next, func(r running) bool { return r.begins(line) }); next >= 0 && s.open.isOver(line, s.next[next]) {
 		s.end()
+		s.next = s.next[next:] // what the others printed can't be told from what is before it
 		s.advance()
 	}
 	if s.beginTrace(line) {
@@ -147,7 +158,11 @@ func (s *splitter) add(line string, width int) {
 	}
 	switch {
 	case s.open == nil:
+		s.above = cmp.Or(line, s.above)
 		s.addLoose(line, width)
+	case s.open.fence != "" && line == s.open.fence:
+		s.end()
+		s.above = ""
 	case isPrompt(line) && !isRemark(line), isSection(line):
 		s.close()
 		s.next = nil
@@ -157,21 +172,49 @@ func (s *splitter) add(line string, width int) {
 		s.addToTrace(line, width)
 	case s.open.shape != nil:
 		s.addShaped(line, width)
-	case s.open.isStatus() && (nodeOfHeading(line) != "" || recording.IsLogLine(line)):
+	case s.open.isStatus() && (nodeOfHeading(line) != "" || recording.IsLogLine(line)),
+		s.open.ended && nodeOfHeading(line) != "", s.open.ended && isDense(s.open.Run.Command) && !s.open.goesOn(line):
 		s.end()
 		s.addLoose(line, width)
 	case isFence(line) && s.open.output.Len() > 0:
 		s.end()
-	case line == "" && s.open.output.Len() > 0 && isDense(s.open.Run.Command):
-		s.open.paused = true
-	case s.open.paused && !showLine.MatchString(line):
-		s.end()
-		s.addLoose(line, width)
 	case isFence(line), line == "" && s.open.output.Len() == 0:
+	case line == "" && isDense(s.open.Run.Command):
+		s.open.ended = true
 	default:
-		s.open.output.WriteString(line)
-		s.open.output.WriteByte('\n')
+		s.open.write(line, width)
 	}
+}
+
+// write adds a line to the output of a command that is no dump. It joins what a program has wrapped, where brackets show that.
+func (r *running) write(line string, width int) {
+	joins := !r.ended && line != "" && r.braces > 0 && r.braces <= maxLines
+	r.ended = line == ""
+	switch {
+	case r.output.Len() == 0:
+	case joins && isTerminal(r.width):
+	case joins:
+		r.output.WriteByte(' ')
+		line = strings.TrimLeft(line, " ")
+	default:
+		r.output.WriteByte('\n')
+	}
+	if r.Run.Command.Name == workdir.RecordedSwitchShow && strings.Count(line, "{") != strings.Count(line, "}") || r.braces > 0 {
+		r.braces++
+		if strings.Contains(line, "}") {
+			r.braces = 0
+		}
+	}
+	r.width = width
+	line = withoutIndent(line, r.indent)
+	if isDense(r.Run.Command) { // both shows are indented by blanks
+		bare := strings.TrimLeft(line, "\t")
+		line = strings.Repeat("    ", len(line)-len(bare)) + bare
+	}
+	if r.Run.Command.Name == workdir.RecordedShow && shownPort.MatchString(line) {
+		line = " " + strings.TrimLeft(line, " ")
+	}
+	r.output.WriteString(line)
 }
 
 // advance opens the next command of the line that was read last.
@@ -181,6 +224,24 @@ func (s *splitter) advance() {
 	if !first.known && len(s.next) == 0 {
 		s.open = nil
 	}
+}
+
+// shownLine matches the lines of `ovs-vsctl show` and of `ovs-ofctl show` but for the first.
+var shownLine = regexp.MustCompile(`^(?:\s+[a-z_]+: |\s*(?:(?:Manager|Bridge|Controller|Port|Interface) (?:"[^"]*"|\S+)$|(?:is_connected|fail_mode|datapath_type|tag|trunks|type|options|error|ovs_version): |` +
+	`n_tables:|capabilities:|actions: |OFPST_|(?:\d+|LOCAL)\([^)]+\): |(?:config|state|current|advertised|supported|peer|speed): |OFPT_GET_CONFIG_REPLY))`)
+
+// goesOn reports whether a line behind an empty one is still of the output: people and programs double newlines.
+func (r *running) goesOn(line string) bool { return line == "" || shownLine.MatchString(line) }
+
+// isOver reports whether a line with which the output of another command of the same line can begin is not of the open one.
+func (r *running) isOver(line string, next running) bool {
+	switch {
+	case !r.begins(line):
+		return true
+	case r.Run.Command.Name == next.Run.Command.Name && r.dump != nil:
+		return r.hasEntries() && isHeadline(line) && !r.more
+	}
+	return r.output.Len() > 0 && r.Run.Command.Name == next.Run.Command.Name && next.Run.Command.Name != workdir.RecordedConntrack
 }
 
 // begins reports whether a line is the first of the command's output.
@@ -193,6 +254,12 @@ func (r *running) begins(line string) bool {
 		return true
 	case name == workdir.RecordedSwitchShow:
 		return shownUUID.MatchString(line)
+	case name == workdir.RecordedShow:
+		return strings.HasPrefix(line, "OFPT_FEATURES_REPLY")
+	case r.shape != nil:
+		return r.shape.begins(line)
+	case name == workdir.RecordedFDB:
+		return shownFDB.MatchString(line)
 	case name == recording.LogicalFlows:
 		return strings.HasPrefix(line, "Datapath: ")
 	case r.Run.Command.Prints != "":
@@ -204,9 +271,9 @@ func (r *running) begins(line string) bool {
 
 var (
 	shownUUID   = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	shownPort   = regexp.MustCompile(`^ *(?:\d+|LOCAL)\([^)]*\): `)
+	shownFDB    = regexp.MustCompile(`^ *port +VLAN +MAC `)
 	shownServer = regexp.MustCompile(`^[0-9a-f]{4}$`)
-	// showLine matches the lines of ovs-vsctl show and ovs-ofctl show.
-	showLine = regexp.MustCompile(`^\s*(?:(?:Bridge|Port|Interface|Controller|Manager) (?:".*"|\S+)$|(?:[a-z_]+|n_tables|n_buffers): ?\S|(?:\d+|LOCAL)\(|OFPT_|OFPST_)`)
 	// separator matches what Mininet's dpctl prints above the output of each switch.
 	separator = regexp.MustCompile(`^\*\*\* (\S+) -+$`)
 	// heading matches a heading that names a node: "On node A:", "## compute-1 (hypervisor)", "**Node 2:**".
@@ -244,7 +311,10 @@ func (s *splitter) addToDump(line string, width int) {
 		s.beginAgain(r.Run, bridge[1])
 	case isHeadline(line):
 		kind, version := openflow.Identify([]byte(line))
-		if name := recording.Name(kind); name != r.Run.Command.Name || r.hasEntries() && !r.more {
+		if name := recording.Name(kind); name == r.Run.Command.Name && r.hasEntries() && !r.dump.headed && r.dump.behind == "" {
+			r.dump.behind = line
+			return
+		} else if name != r.Run.Command.Name || r.hasEntries() && !r.more {
 			s.beginLoose(line, name)
 			r = s.open
 		}
@@ -254,6 +324,16 @@ func (s *splitter) addToDump(line string, width int) {
 		r.more = strings.Contains(line, "flags=[more]")
 		r.Run.OpenFlow = max(r.Run.OpenFlow, version)
 		r.dump.add(line, width)
+	case isFence(line) && r.hasEntries():
+		s.end()
+	case r.others == 0 && r.dump.splits(line):
+		r.dump.join(line, width)
+	case r.dump.belongs(line) && r.dump.behind != "":
+		header := r.dump.behind
+		r.dump.behind = ""
+		s.end()
+		s.addLoose(header, len(header))
+		s.add(line, width)
 	case r.dump.belongs(line):
 		r.dump.add(line, width)
 		r.others = 0
@@ -261,13 +341,15 @@ func (s *splitter) addToDump(line string, width int) {
 		r.dump.gaps++
 	case r.others == 0 && r.dump.goesOn(line):
 		r.dump.join(line, width)
-	case isFence(line) && r.hasEntries():
-		s.end()
+	case r.others == 0 && r.dump.holds(line):
 	case line == "" || isFence(line):
-	case nodeOfHeading(line) != "" || recording.IsLogLine(line) || s.shapeFor(line) != nil:
+	case recording.IsLogLine(line):
+		s.log.WriteString(line + "\n")
+	case nodeOfHeading(line) != "" || s.shapeFor(line) != nil:
 		s.end()
 		s.addLoose(line, width)
 	default:
+		r.dump.hunks = r.dump.hunks || strings.HasPrefix(line, "@@ ")
 		if r.others++; r.others > maxOthers {
 			s.end()
 		}
@@ -293,7 +375,7 @@ func (s *splitter) beginLoose(line string, name recording.Name) {
 	}
 	s.open = &running{Piece: Piece{Host: s.host, Line: s.line, Run: recording.Invocation{Command: command}, Loose: true}, known: true, dump: dumpOf(name)}
 	if s.open.dump == nil {
-		s.open.output.WriteString(line + "\n")
+		s.open.output.WriteString(line)
 	}
 }
 
@@ -368,6 +450,9 @@ func (s *splitter) end() {
 	if r := s.open; r != nil && r.known {
 		r.endEntry()
 		r.Text = r.output.String()
+		if r.Text != "" && r.shape == nil {
+			r.Text += "\n"
+		}
 		if r.dump != nil {
 			r.Text, r.Partial = r.dump.result()
 		}
@@ -412,7 +497,8 @@ func (p *Piece) fits(prose bool) bool {
 	if of := shapeOf(p.Run.Command.Name); of != nil {
 		return of.fits(p.Text)
 	}
-	return !prose
+	first, _, _ := strings.Cut(p.Text, "\n")
+	return !prose || (&running{Piece: *p, known: true}).begins(first)
 }
 
-var shownBridge = regexp.MustCompile(`(?m)^ *Bridge `)
+var shownBridge = regexp.MustCompile(`(?m)^[ \t]*Bridge `)

@@ -108,7 +108,7 @@ func mayType(line string) bool {
 
 // joined returns the next line with those that continue it.
 func (r *typedReader) joined() string {
-	line, _ := plain(r.lines[r.at])
+	line, _, _ := plain(r.lines[r.at])
 	r.at++
 	if !strings.HasSuffix(line, `\`) {
 		return line
@@ -118,7 +118,7 @@ func (r *typedReader) joined() string {
 		if all.Len() <= maxTyped {
 			all.WriteString(strings.TrimSuffix(line, `\`))
 		}
-		line, _ = plain(r.lines[r.at])
+		line, _, _ = plain(r.lines[r.at])
 		r.at++
 	}
 	all.WriteString(strings.TrimSuffix(line, `\`))
@@ -196,7 +196,7 @@ func (r *typedReader) document(delimiter string) (input []string, whole bool) {
 		return nil, false // the lines may be commands
 	}
 	for ; r.at < r.ends[delimiter][at]; r.at++ {
-		line, _ := plain(r.lines[r.at])
+		line, _, _ := plain(r.lines[r.at])
 		input = append(input, line)
 	}
 	r.at++
@@ -211,7 +211,7 @@ func (r *typedReader) findEnds() {
 		if len(line) > 2*longest {
 			continue
 		}
-		line, _ = plain(line)
+		line, _, _ = plain(line)
 		if line = strings.TrimSpace(line); line != "" && len(line) <= longest && !strings.ContainsAny(line, " \t") {
 			r.ends[line] = append(r.ends[line], i)
 		}
