@@ -1,9 +1,11 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,13 +104,17 @@ func (o *outliner) complete(ctx context.Context, bridge *ovsdb.Outline, dpif []a
 		if port.Number == openflow.PortLocal {
 			name = bridge.Name
 		}
-		o.number(ports, ports.whole(name), port.Number)
+		if whole, known := ports.whole(name); known {
+			o.number(ports, whole, port.Number)
+		} else {
+			o.numberCut(ports, name, port.Number)
+		}
 	}
 	flows, err := o.references(ctx, bridge.Name)
 	if err != nil {
 		return err
 	}
-	for name := range flows.names {
+	for _, name := range slices.Sorted(maps.Keys(flows.names)) {
 		o.name(ports, name)
 	}
 	without := ports.unnumbered()
@@ -130,19 +136,33 @@ func (o *outliner) complete(ctx context.Context, bridge *ovsdb.Outline, dpif []a
 
 // name adds the interface that flows name, if the bridge lacks it.
 func (o *outliner) name(ports bridgePorts, name string) {
-	if name = ports.whole(name); ports.byName[name] != nil || o.names[name] {
+	if name, _ = ports.whole(name); ports.byName[name] != nil || o.names[name] {
+		return
+	}
+	o.addUntyped(ports, name)
+}
+
+// otherType matches the names that ovn-controller, neutron's agent, Antrea and people give to patch ports and tunnels only.
+var otherType = regexp.MustCompile(`^(?:patch-|int-br-|phy-br-|ovn-[0-9A-Za-z]{1,6}-[0-9a-f]+$|(?:vxlan|gre|geneve|stt|erspan|gtpu)[-_0-9]|antrea-tun)`)
+
+// addUntyped adds an interface whose type was not recorded.
+func (o *outliner) addUntyped(ports bridgePorts, name string) *ovsdb.Outline {
+	iface := o.addPort(ports.bridge, o.names.unique(name))
+	ports.byName[iface.Name] = iface
+	if otherType.MatchString(name) {
+		iface.SetUnknown(ovsdb.UnknownType)
+	}
+	return iface
+}
+
+// numberCut adds an interface for a number whose name was cut, and which is one of several interfaces with names that begin so.
+func (o *outliner) numberCut(ports bridgePorts, name string, number int) {
+	if ports.taken[number] {
 		return
 	}
 	iface := o.addPort(ports.bridge, o.names.unique(name))
-	ports.byName[iface.Name] = iface
-	if isPatchName(name) {
-		iface.SetUnknown(ovsdb.UnknownType)
-	}
-}
-
-// isPatchName reports whether a port has a name that ovn-controller and the agent of neutron give to patch ports only.
-func isPatchName(name string) bool {
-	return strings.HasPrefix(name, "patch-") || strings.HasPrefix(name, "int-br-") || strings.HasPrefix(name, "phy-br-")
+	iface.SetUnknown(ovsdb.UnknownName)
+	ports.setNumber(iface, number)
 }
 
 // number gives a number to the interface of a name, unless one has it. It adds an interface
@@ -153,11 +173,7 @@ func (o *outliner) number(ports bridgePorts, name string, number int) {
 	}
 	iface := ports.byName[name]
 	if iface == nil || iface.Has("ofport") {
-		iface = o.addPort(ports.bridge, o.names.unique(name))
-		ports.byName[iface.Name] = iface
-		if isPatchName(name) {
-			iface.SetUnknown(ovsdb.UnknownType)
-		}
+		iface = o.addUntyped(ports, name)
 	}
 	ports.setNumber(iface, number)
 }
@@ -258,25 +274,22 @@ func portsOf(bridge *ovsdb.Outline) bridgePorts {
 }
 
 // whole returns the name of the one interface whose name ovs-ofctl show cut, or else the name
-// as it was printed.
-func (p bridgePorts) whole(printed string) string {
+// as it was printed. known is false if it may be any of several interfaces.
+func (p bridgePorts) whole(printed string) (name string, known bool) {
 	const cut = 15 // OFP_MAX_PORT_NAME_LEN without its end
 	if p.byName[printed] != nil || len(printed) < cut {
-		return printed
+		return printed, true
 	}
 	found := ""
 	for name := range p.byName {
 		if strings.HasPrefix(name, printed) {
 			if found != "" {
-				return printed
+				return printed, false
 			}
 			found = name
 		}
 	}
-	if found == "" {
-		return printed
-	}
-	return found
+	return cmp.Or(found, printed), true
 }
 
 func (p bridgePorts) setNumber(iface *ovsdb.Outline, number int) {

@@ -703,6 +703,9 @@ func fullFileSystem(t *testing.T) (l *lab, full *ovs.Member) {
 		l.write(leader, 5)
 		status, _ := raft.ParseStatus(full.Status()) // before the file: what comes between the two is not missing in it
 		log, err := raft.Read(t.Context(), full.File)
+		if err == nil && log.Refused != "" {
+			t.Fatalf("the file of a server that runs and has room is refused: %s", log.Refused)
+		}
 		return err == nil && status.Last > log.Last()+1
 	})
 	return l, full

@@ -33,7 +33,7 @@ func (s *step) output(ctx context.Context, name string, frame *frame) error {
 		s.addUndetermined(fmt.Sprintf("the packet leaves by port %d of %s, whose name and type were not recorded", port.Number, port.Bridge), *frame)
 		return nil
 	case port.Unknown == ovsdb.UnknownType:
-		s.addUndetermined(fmt.Sprintf("the packet leaves by port %s of %s, a patch port by its name, whose peer was not recorded: ovs-vsctl show has it", port.Name, port.Bridge), *frame)
+		s.addUndetermined(fmt.Sprintf("the packet leaves by port %s of %s, by its name a patch port or a tunnel, whose settings were not recorded: ovs-vsctl show has them", port.Name, port.Bridge), *frame)
 		return nil
 	case !port.IsTunnel():
 		if s.isLearnedElsewhere(port, frame.packet()) {

@@ -8,8 +8,8 @@ import (
 
 // The causes that answers may name.
 const (
-	causeCut    = `cut|left out|not whole|incomplete`
-	causeFilter = `limited|filter|only|not whole|left out`
+	causeCut    = `cut|left out|not whole|incomplete|not restored`
+	causeFilter = `limited|filter|only|not whole|left out|flows of bridge \S+ were not collected`
 )
 
 // wraps are the forms of lines that are too long for a mail or a terminal.
