@@ -81,3 +81,23 @@ func ofKind(kind string, forms ...Form) []Form {
 	}
 	return forms
 }
+
+// Table returns the forms as a table in Markdown, a row for each kind.
+func Table() string {
+	var b strings.Builder
+	b.WriteString("| kind | forms that have all of the data | forms in which a part is missing |\n|---|---|---|\n")
+	forms := Forms()
+	for len(forms) > 0 {
+		kind := forms[0].Kind
+		var whole, parts []string
+		for ; len(forms) > 0 && forms[0].Kind == kind; forms = forms[1:] {
+			if name := strings.ReplaceAll(forms[0].Name, "|", `\|`); forms[0].Whole() {
+				whole = append(whole, name)
+			} else {
+				parts = append(parts, name)
+			}
+		}
+		b.WriteString("| " + kind + " | " + strings.Join(whole, ", ") + " | " + strings.Join(parts, ", ") + " |\n")
+	}
+	return b.String()
+}

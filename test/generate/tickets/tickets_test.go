@@ -1,10 +1,37 @@
 package tickets
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
+
+var update = flag.Bool("update", false, "write the table of forms into docs/inputs.md")
+
+// TestFormsAreDocumented compares the table of forms in docs/inputs.md with the forms.
+func TestFormsAreDocumented(t *testing.T) {
+	const page, begin, end = "../../../docs/inputs.md", "<!-- forms: go test ./test/generate/tickets -run Documented -update -->\n", "<!-- end of forms -->"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	got, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no table of forms", page)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(before+begin+Table()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got != Table() {
+		t.Errorf("the table of forms in %s is not that of the forms: write it with -update", page)
+	}
+}
 
 // node is a small node, with lines as long as those of real flows.
 func node() *Node {
