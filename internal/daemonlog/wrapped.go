@@ -85,7 +85,7 @@ func (r *Reader) parsePriority(raw []byte) bool {
 		return false
 	}
 	host, rest, _ := cut(rest[1:], ' ')
-	program, rest, ok := cut(rest, ' ')
+	program, rest, _ := cut(rest, ' ')
 	for range 2 { // the process ID and the kind of the message
 		if _, rest, ok = cut(rest, ' '); !ok {
 			return false
