@@ -20,9 +20,9 @@ type compareOptions struct {
 func newCompare(shared *options) *cobra.Command {
 	o := &compareOptions{options: shared}
 	command := &cobra.Command{
-		Use: "compare OLD NEW|TICKET", Short: "Compare two captures of nodes, in names", Args: cobra.RangeArgs(1, 2),
+		Use: "compare OLD [NEW]", Short: "Compare two captures of nodes, in names", Args: cobra.RangeArgs(1, 2),
 		Long: "Compare two captures: working directories, folders of several, files that save wrote, or what\n" +
-			"collect takes, such as sos reports. Of one TICKET into which outputs of a command were pasted\n" +
+			"collect takes, such as sos reports. Of one text into which outputs of a command were pasted\n" +
 			"several times, the first is compared with the last. What differs only in a number is not reported: a UUID, a port\n" +
 			"number, a tunnel key, a conntrack zone, the id of a group, a meter or a conjunction.\n\n" +
 			"The comparison covers the objects of OVN and of Open vSwitch, where ports are bound, link states,\n" +
