@@ -23,8 +23,9 @@ func newCompare(shared *options) *cobra.Command {
 		Use: "compare OLD [NEW]", Short: "Compare two captures of nodes, in names", Args: cobra.RangeArgs(1, 2),
 		Long: "Compare two captures: working directories, folders of several, files that save wrote, or what\n" +
 			"collect takes, such as sos reports. Of one text into which outputs of a command were pasted\n" +
-			"several times, the first is compared with the last. What differs only in a number is not reported: a UUID, a port\n" +
-			"number, a tunnel key, a conntrack zone, the id of a group, a meter or a conjunction.\n\n" +
+			"several times, the first is compared with the last.\n\n" +
+			"What differs only in a number is not reported: a UUID, a port number, a tunnel key, a conntrack\n" +
+			"zone, the id of a group, a meter or a conjunction.\n\n" +
 			"The comparison covers the objects of OVN and of Open vSwitch, where ports are bound, link states,\n" +
 			"errors, counters of faults, versions, and flows. A flow that differs because of another change is\n" +
 			"counted with that change; only the others are listed.\n\n" +
