@@ -52,7 +52,7 @@ type said struct {
 // reply is the answer to the question about a packet.
 type reply struct {
 	end     string
-	missing string // what a verdict needs, of an UNDETERMINED one
+	missing string // what a verdict needs, of an UNDETERMINED one, and of another one what a copy of the packet needs
 	err     string
 }
 
@@ -181,12 +181,30 @@ func ask(ctx context.Context, folder string, w *whole) (s said, err error) {
 			continue
 		}
 		r := reply{end: endOf(a)}
-		if a.Verdict == answer.Undetermined {
-			r.missing = strings.Join(a.Missing, "; ")
-		}
+		r.missing = strings.Join(append(a.Missing, unknownEnds(a)...), "; ")
 		s.answers[p.flow] = r
 	}
 	return s, nil
+}
+
+// unknownEnds returns why it is not known what becomes of copies of a packet.
+func unknownEnds(a *answer.Answer) (list []string) {
+	for _, hop := range a.Path {
+		for _, end := range hop.Ends {
+			if end.Kind == answer.Unknown {
+				list = append(list, end.Text)
+			}
+		}
+	}
+	return list
+}
+
+// isPartOf reports whether an end has the verdict of another one and no place that the other one has not.
+func isPartOf(end, other string) bool {
+	verdict, places, _ := strings.Cut(end, " ")
+	whole, all, _ := strings.Cut(other, " ")
+	known := strings.Split(all, ", ")
+	return verdict == whole && !slices.ContainsFunc(strings.Split(places, ", "), func(place string) bool { return !slices.Contains(known, place) })
 }
 
 // lossesOf returns what a start names as not restored, for which it exits with code 3.
@@ -227,6 +245,8 @@ func judgePacket(f tickets.Form, p packet, r reply, losses string) judged {
 		return judged{outcome: right}
 	case strings.HasPrefix(r.end, string(answer.Undetermined)) && names(f.Lacks, r.missing):
 		return judged{undetermined, why + " because: " + r.missing}
+	case isPartOf(r.end, p.end) && names(f.Lacks, r.missing):
+		return judged{undetermined, why + " because of a copy: " + r.missing}
 	case strings.HasPrefix(r.end, string(answer.Undetermined)):
 		return judged{uncaused, why + " because: " + r.missing}
 	case losses != "":
