@@ -46,6 +46,9 @@ aaaaaaaa-1111-2222-3333-444444444444
             Interface r1
         Port r2
             Interface r2
+    Bridge nowhere
+        Port n1
+            Interface n1
     Bridge tables
         Port t1
             Interface t1
@@ -69,6 +72,11 @@ aaaaaaaa-1111-2222-3333-444444444444
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=30,icmp,in_port=r1 actions=output:r2
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,in_port=r1 actions=new_action_of_2031
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=10,in_port=r1 actions=output:r2
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 dump-groups nowhere
+OFPST_GROUP_DESC reply (OF1.3) (xid=0x2):
+ group_id=10,type=all,bucket=actions=set_field:02:00:00:00:00:01->eth_dst,bucket=actions=dec_ttl
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows nowhere
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,tcp,in_port=n1 actions=group:10
 [root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows tables
  cookie=0x0, duration=1s, table=classifier, n_packets=0, n_bytes=0, priority=10,in_port=t1 actions=goto_table:acl
  cookie=0x0, duration=1s, table=acl, n_packets=0, n_bytes=0, priority=20,icmp actions=resubmit(,out)
@@ -97,8 +105,10 @@ func TestWhatIsMissingDecidesNothing(t *testing.T) {
 	s := openRecorded(t, folder, nil)
 	for flow, want := range map[string]struct {
 		verdict answer.Verdict
-		says    string
+		says    string // in the first line, or of a drop in the reason and the rule
 	}{
+		"nowhere in_port=n1,tcp":  {answer.Unreachable, "explicit drop: group 10: none of the buckets that the packet took sends it anywhere"},
+		"nowhere in_port=n1,icmp": {answer.Unreachable, "missing flow"},
 		"whole in_port=w1,icmp":   {answer.Reachable, "port w2"},
 		"whole in_port=w2,icmp":   {answer.Unreachable, "table 0"},
 		"whole in_port=w1,tcp":    {answer.Undetermined, "the flows of bridge absent were not collected"},
@@ -118,11 +128,19 @@ func TestWhatIsMissingDecidesNothing(t *testing.T) {
 			t.Errorf("%s: %v", flow, err)
 			continue
 		}
-		if a.Verdict != want.verdict || !strings.Contains(a.Headline(), want.says) || a.Verdict == answer.Undetermined && a.Drop != nil {
+		if a.Verdict != want.verdict || !strings.Contains(said(a), want.says) || a.Verdict == answer.Undetermined && a.Drop != nil {
 			t.Errorf("%s: want %s %q:\n%s", flow, want.verdict, want.says, text(a))
 		}
 	}
 	if _, err := s.Flow(t.Context(), "", "parts in_port=1,icmp", 0); !errors.Is(err, ErrQuestion) || !strings.Contains(err.Error(), "its ports are: p1, p2") {
 		t.Errorf("a number of a port that was not recorded: %v", err)
 	}
+}
+
+// said returns the first line of an answer, and the reason and the rule of a drop.
+func said(a *answer.Answer) string {
+	if a.Drop == nil {
+		return a.Headline()
+	}
+	return a.Headline() + " " + a.Drop.Reason + ": " + a.Drop.Rule
 }

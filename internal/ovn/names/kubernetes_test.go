@@ -479,3 +479,30 @@ func TestServicesOfKubeOVN(t *testing.T) {
 		}
 	}
 }
+
+// TestPortsWithMACAddressesOnly asks between ports without IP addresses: in one switch the packet has addresses of 169.254.0.0/16,
+// between two switches nothing tells what would route it.
+func TestPortsWithMACAddressesOnly(t *testing.T) {
+	nb := ovndb.Create(t, ovs.NBSchema)
+	port := func(name, addresses string) ovndb.Row { return ovndb.Row{"name": name, "addresses": addresses} }
+	nb.Add(ovndb.Rows{
+		"Logical_Switch_Port": {id(1): port("vm1", "02:ac:10:ff:00:11"), id(2): port("vm2", "02:ac:10:ff:00:22"), id(3): port("vm3", "02:ac:10:ff:00:33"), id(4): port("vm4", "02:ac:10:ff:00:44 10.0.0.4")},
+		"Logical_Switch": {id(5): {"name": "ls1", "ports": ovndb.Set(ovndb.UUID(id(1)), ovndb.UUID(id(2)), ovndb.UUID(id(4)))},
+			id(6): {"name": "ls2", "ports": ovndb.Set(ovndb.UUID(id(3)))}},
+	})
+	conf := ovndb.Create(t, ovs.Schema)
+	conf.Add(ovndb.Rows{"Interface": {id(7): {"name": "tap1", "external_ids": ovndb.Map("iface-id", "vm1")}}})
+	n := load(t, &ovn.Deployment{NB: open(t, nb.Close()), Nodes: []ovn.Node{{Name: "node1", OVS: open(t, conf.Close())}}})
+	p, err := n.First(Question{From: find(t, n, "vm1"), To: find(t, n, "vm2")})
+	if err != nil || !strings.Contains(p.Flow, "dl_src=02:ac:10:ff:00:11,dl_dst=02:ac:10:ff:00:22,nw_src=169.254.0.1,nw_dst=169.254.0.2,") || len(p.Assumed) != 1 {
+		t.Errorf("in one switch: %+v %v", p, err)
+	}
+	for _, to := range []string{"vm3", "vm4"} {
+		if _, err := n.First(Question{From: find(t, n, "vm1"), To: find(t, n, to)}); !errors.Is(err, ErrFamily) || !strings.Contains(err.Error(), "--flow") {
+			t.Errorf("to %s: %v", to, err)
+		}
+	}
+	if _, err := n.First(Question{From: find(t, n, "vm1"), To: find(t, n, "vm2"), Family: 6}); !errors.Is(err, ErrFamily) {
+		t.Errorf("over IPv6: %v", err)
+	}
+}
