@@ -136,7 +136,7 @@ func normal(name string) string { return strings.ReplaceAll(strings.ToLower(name
 func checkTargets(operands []string) error {
 	for _, target := range operands[min(1, len(operands)):] {
 		if !strings.HasPrefix(target, "tcp:") && !strings.HasPrefix(target, "ssl:") {
-			return fmt.Errorf("the address %s of a controller has to begin with tcp: or ssl:", target)
+			return fmt.Errorf("a controller has an address that begins with tcp: or ssl:, and not %s", target)
 		}
 	}
 	return nil
