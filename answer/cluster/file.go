@@ -42,7 +42,7 @@ func (g *group) refused() (problems []*Problem) {
 			Evidence: []string{m.given.Name + ": " + m.log.Refused},
 			Follows:  "the server is missing in the cluster", Repair: g.repairMember(m)}
 		if m.log.Gap {
-			p.What += ": entries are missing in it, as after a full disk that got room while the server ran"
+			p.What += ": entries are missing in it, as after a full disk that got room for later records while the server ran"
 		}
 		if m.log.Refused == "" {
 			p.Kind, p.What = LostRecords, fmt.Sprintf("records in the middle of the file of %s are lost", g.name(m.server()))
@@ -92,9 +92,12 @@ func (g *group) cannotWrite() (list []string) {
 	return list
 }
 
-// failed finds servers that could not write.
+// failed finds servers that could not write. One whose file is broken already is among those of refused, with another repair.
 func (g *group) failed() (problems []*Problem) {
 	for _, server := range g.cannotWrite() {
+		if m := g.member(server); m != nil && m.state == Refused {
+			continue
+		}
 		status := g.statuses[server]
 		p := &Problem{Kind: Failed, Severity: Error, Servers: []string{server},
 			What:    fmt.Sprintf("%s cannot write its file: its disk is full or broken", g.name(server)),

@@ -255,7 +255,8 @@ func (m *Member) commit(record *file.MemberRecord) {
 	switch index := record.CommitIndex; {
 	case index < m.Committed:
 		m.refuse(record, "sets the index of the last committed entry back from %d to %d", m.Committed, index)
-	case index > m.Last():
+	case index > m.Last(): // on a full disk, this short record can fit where an entry does not
+		m.Gap = true
 		m.refuse(record, "says that entry %d is committed, and the log ends at entry %d", index, m.Last())
 	default:
 		m.Committed = index

@@ -87,6 +87,9 @@ func TestFilesAreJudgedAsOvsdbToolJudgesThem(t *testing.T) {
 		if !m.Listed() {
 			why += "not listed"
 		}
+		if missing := name == "entries missing" || name == "the commit index is after all"; m.Gap != missing {
+			t.Errorf("%s: entries are missing: %v", name, m.Gap)
+		}
 		if c.want == "" && why != "" || !strings.Contains(why, c.want) {
 			t.Errorf("%s: %q", name, why)
 		}
