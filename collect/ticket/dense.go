@@ -211,7 +211,7 @@ func (d *dump) join(line string, width int) {
 	}
 	rest := strings.TrimRight(strings.TrimSuffix(withoutPointers(line), "\\"), " ")
 	inMatch := d.kind != openflow.KindGroups && !strings.Contains(last.text, "actions=")
-	if !strings.HasPrefix(rest, " ") && (last.blank || inMatch && (strings.HasPrefix(rest, "actions=") || strings.HasSuffix(last.text, ",") && isStatistic(rest))) {
+	if !strings.HasPrefix(rest, " ") && (last.blank || inMatch && (strings.HasPrefix(rest, "actions=") || strings.HasSuffix(last.text, ",") && (isStatistic(rest) || endsInStatistic(last.text)))) {
 		last.text += " "
 	}
 	last.text += rest
@@ -223,6 +223,14 @@ func (d *dump) join(line string, width int) {
 func isStatistic(text string) bool {
 	name, _, found := strings.Cut(text, "=")
 	return found && (name == "priority" || slices.Contains(fields(), name))
+}
+
+// endsInStatistic reports whether the last field of a text is one behind which ovs-ofctl prints a blank: the match of a flow follows, whose
+// priority is not printed if it is 32768.
+func endsInStatistic(text string) bool {
+	last := strings.TrimSuffix(text, ",")
+	name, _, found := strings.Cut(last[strings.LastIndexAny(last, " ,")+1:], "=")
+	return found && slices.Contains(fields(), name)
 }
 
 // result returns the dump as ovs-ofctl prints it, and why that is not all of it.

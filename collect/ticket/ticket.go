@@ -123,6 +123,7 @@ type running struct {
 	fence   string            // the line that ends the block in which the output stands, "" where none or another is known
 	width   int               // of the line that was written last
 	braces  int               // the lines since a "{" without its "}"
+	open    bool              // the line that was written last lacks its name or its value: a mail program wrapped it
 	ended   bool              // an empty line was read last, which no output has that is dense
 }
 
@@ -192,6 +193,9 @@ func (r *running) write(line string, width int) {
 	r.ended = line == ""
 	switch {
 	case r.output.Len() == 0:
+	case r.open && line != "":
+		r.output.WriteByte(' ')
+		line = strings.TrimLeft(line, " ")
 	case joins && isTerminal(r.width):
 	case joins:
 		r.output.WriteByte(' ')
@@ -205,7 +209,7 @@ func (r *running) write(line string, width int) {
 			r.braces = 0
 		}
 	}
-	r.width = width
+	r.width, r.open = width, r.Run.Command.Name == workdir.RecordedSwitchShow && openRow.MatchString(line)
 	line = withoutIndent(line, r.indent)
 	if isDense(r.Run.Command) { // both shows are indented by blanks
 		bare := strings.TrimLeft(line, "\t")
@@ -216,6 +220,9 @@ func (r *running) write(line string, width int) {
 	}
 	r.output.WriteString(line)
 }
+
+// openRow matches a line of ovs-vsctl show whose name or value is in the next line.
+var openRow = regexp.MustCompile(`^\s*(?:Bridge|Port|Interface|Controller|Manager|[a-z_]+:)$`)
 
 // advance opens the next command of the line that was read last.
 func (s *splitter) advance() {
