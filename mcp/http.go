@@ -27,7 +27,8 @@ func (s *Server) Listen(ctx context.Context, address, token string, listening fu
 	if err != nil {
 		return err
 	}
-	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.server }, &sdk.StreamableHTTPOptions{SessionTimeout: 30 * time.Minute})
+	tools := s.tools()
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, &sdk.StreamableHTTPOptions{SessionTimeout: 30 * time.Minute})
 	server := &http.Server{
 		Handler:           authorize(token, s.connections.number(http.MaxBytesHandler(handler, 2*maxArguments))),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
@@ -38,7 +39,7 @@ func (s *Server) Listen(ctx context.Context, address, token string, listening fu
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	for session := range s.server.Sessions() {
+	for session := range tools.Sessions() {
 		session.Close()
 	}
 	return ctx.Err()

@@ -45,7 +45,7 @@ const instructions = "ovs-offline replays Open vSwitch and OVN nodes offline, wi
 
 // Server serves the replicas of one folder.
 type Server struct {
-	server      *sdk.Server
+	options     Options
 	resources   resources
 	calls       chan struct{} // one element for each call that runs
 	connections connections
@@ -53,25 +53,30 @@ type Server struct {
 
 // New returns a server that has not been connected yet.
 func New(options Options) *Server {
-	nodes := nodes{options}
-	s := &Server{resources: resources{nodes}, calls: make(chan struct{}, maxCalls)}
-	s.server = sdk.NewServer(&sdk.Implementation{Name: "ovs-offline", Version: options.Version}, &sdk.ServerOptions{
+	return &Server{options: options, resources: resources{nodes{options}}, calls: make(chan struct{}, maxCalls)}
+}
+
+// tools returns a server of the protocol with all tools and no session. Serve and Listen have
+// one each, so that the end of one does not end the sessions of the other.
+func (s *Server) tools() *sdk.Server {
+	server := sdk.NewServer(&sdk.Implementation{Name: "ovs-offline", Version: s.options.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{}, KeepAlive: 30 * time.Second, KeepAliveFailureThreshold: 2,
 	})
-	s.server.AddReceivingMiddleware(s.limit)
-	switchTools{nodes}.add(s.server)
-	ovnTools{nodes}.add(s.server)
-	replicaTools{nodes}.add(s.server)
-	questions{nodes}.add(s.server)
-	s.resources.add(s.server)
-	return s
+	server.AddReceivingMiddleware(s.limit)
+	nodes := nodes{s.options}
+	switchTools{nodes}.add(server)
+	ovnTools{nodes}.add(server)
+	replicaTools{nodes}.add(server)
+	questions{nodes}.add(server)
+	s.resources.add(server)
+	return server
 }
 
 // Serve answers the requests on a stream, such as standard input and output, until it ends
 // or ctx does.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	answers := newAnswers(out)
-	err := s.server.Run(ctx, &sdk.IOTransport{Reader: screenLines(in, answers), Writer: answers, MaxLineLength: maxMessage})
+	err := s.tools().Run(ctx, &sdk.IOTransport{Reader: screenLines(in, answers), Writer: answers, MaxLineLength: maxMessage})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return ctx.Err()
 	}

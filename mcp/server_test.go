@@ -284,6 +284,22 @@ func TestToolsAnswer(t *testing.T) {
 	}
 }
 
+// TestSessionsOutliveAnotherListener ends one listener of HTTP while sessions of standard input
+// and of a second listener are open.
+func TestSessionsOutliveAnotherListener(t *testing.T) {
+	s := newServed(t.TempDir(), "")
+	sessions := map[string]*sdk.ClientSession{"stdio": s.connect(t), "HTTP": s.listen(t)}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := s.Listen(ctx, "127.0.0.1:0", token, func(string) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	for transport, session := range sessions {
+		if tools, err := session.ListTools(t.Context(), nil); err != nil || len(tools.Tools) == 0 {
+			t.Errorf("%s: %v", transport, err)
+		}
+	}
+}
+
 // TestResultsAndListsAreSmall checks what an assistant has to read: the list of tools, and each
 // result once.
 func TestResultsAndListsAreSmall(t *testing.T) {
