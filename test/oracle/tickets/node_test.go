@@ -109,6 +109,27 @@ func recordedNode(t *testing.T, name, version, report string, flows []string) *w
 	return w
 }
 
+// namesAlike reports whether a bridge has interfaces whose names ovs-ofctl show prints alike: it prints 15 characters
+// (OFP_MAX_PORT_NAME_LEN of openflow/openflow-common.h, without the end).
+func (w *whole) namesAlike() bool {
+	for _, o := range w.Outputs {
+		if o.Kind != tickets.Show {
+			continue
+		}
+		printed := map[string]bool{}
+		for _, found := range shownPort.FindAllStringSubmatch(o.Text, -1) {
+			if printed[found[1]] {
+				return true
+			}
+			printed[found[1]] = true
+		}
+	}
+	return false
+}
+
+// shownPort matches the line of a port in ovs-ofctl show: its name.
+var shownPort = regexp.MustCompile(`(?m)^ +\S+\((.+)\): addr:`)
+
 // nameFlows adds the flows with the names of ports, and finds the bridge that others need.
 func (w *whole) nameFlows(ofctl func(args ...string) string) {
 	for _, o := range w.Outputs {
