@@ -21,6 +21,7 @@ type Names struct {
 	byKey     map[string][]int // the endpoints that have a name or an address, by it
 	byAlias   map[string][]int // ports by their interfaces and the UUIDs of their rows: where byKey has none
 	zones     []*zone
+	unknown   string // why packets that are made of these names may be others: see Packet.Unknown
 }
 
 // zone holds the objects of a zone on which its packets depend.
@@ -117,6 +118,21 @@ func Load(ctx context.Context, deployments []*ovn.Deployment) (*Names, error) {
 	return names, nil
 }
 
+// noteUnknown notes which of the tables that the first packet of a question is made from are known in part.
+func (n *Names) noteUnknown(deployment *ovn.Deployment) {
+	for _, table := range []string{"Logical_Switch", "Logical_Switch_Port", "Logical_Router", "Logical_Router_Port"} {
+		if deployment.NB.OnlyInPart() && n.unknown == "" {
+			n.unknown = deployment.NB.Lacks(table, true, "name", "type", "addresses", "ports", "options", "mac", "networks")
+		}
+	}
+	if deployment.NB == nil && deployment.SB.OnlyInPart() {
+		n.unknown = deployment.SB.Lacks("Port_Binding", true, "logical_port", "type", "mac", "datapath")
+	}
+	if n.unknown != "" {
+		n.unknown = "the packet is made from tables of OVN that are known in part: " + n.unknown + " is not known"
+	}
+}
+
 // add reads the endpoints of a deployment.
 func (n *Names) add(ctx context.Context, deployment *ovn.Deployment) error {
 	loader := &loader{names: n, zone: &zone{switches: map[string]*logicalSwitch{}, nb: deployment.NB, sb: deployment.SB, networks: map[string][]string{},
@@ -127,6 +143,7 @@ func (n *Names) add(ctx context.Context, deployment *ovn.Deployment) error {
 		return err
 	}
 	defer done()
+	n.noteUnknown(deployment)
 	if err := loader.load(ctx, deployment); err != nil {
 		return err
 	}
