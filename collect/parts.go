@@ -75,7 +75,7 @@ func (p printed) addParts() error {
 func (p printed) needs(part recording.Rows) bool {
 	whole := ""
 	switch has := p.wholeTable(part); {
-	case p.hasFile(part.Kind):
+	case slices.ContainsFunc(p.node.Databases, func(db recording.Database) bool { return db.Printed == "" && db.Kind(p.ctx) == part.Kind }):
 		whole = "a file of the database"
 	case has != "":
 		whole = has

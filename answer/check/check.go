@@ -115,11 +115,12 @@ func (r *run) look(ctx context.Context, c *rule.Case, one *rule.Rule) error {
 	for _, d := range c.Deployments {
 		if one.Deployment != nil && d.Knows(one, d.Nodes...) {
 			r.note(one, "", one.Deployment(ctx, d, r.taking(one, zoneOf(c, d)...)))
-			r.noteSome(one, d)
+			r.noteSome(one, "", one.OnlySome(d))
 		}
 		for _, n := range d.Nodes {
 			if one.Node != nil && d.Knows(one, n) {
 				r.note(one, n.Name, one.Node(ctx, n, r.taking(one, n.Name)))
+				r.noteSome(one, n.Name, one.OnlySomeOf(n))
 			}
 		}
 	}
@@ -168,9 +169,9 @@ func (r *run) note(one *rule.Rule, node string, err error) {
 }
 
 // noteSome notes that a rule has looked at some rows of tables.
-func (r *run) noteSome(one *rule.Rule, d *rule.Deployment) {
-	if what := one.OnlySome(d); what != "" {
-		r.note(one, "", fmt.Errorf("it has looked only at %s", what))
+func (r *run) noteSome(one *rule.Rule, node, what string) {
+	if what != "" {
+		r.note(one, node, fmt.Errorf("it has looked only at %s", what))
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 type Data struct {
 	Name  string // for people: "database of Open vSwitch"
 	lacks func(n *Node) (string, error)
-	// tables are those of an OVN database that are read, nil for other data.
-	tables []Table
+	// tables are those that are read of a database, which is that of Open vSwitch for ofSwitch; nil for other data.
+	tables   []Table
+	ofSwitch bool
 }
 
 const (
@@ -68,17 +69,31 @@ func OVS() Data {
 
 // NB is what a rule reads of the OVN NB database, as a file or printed.
 func NB(tables ...Table) Data {
-	return Data{nameOfNB, func(n *Node) (string, error) { return lacking(n.Deployment.NB, nameOfNB, tables), nil }, tables}
+	return Data{nameOfNB, func(n *Node) (string, error) { return lacking(n.Deployment.NB, nameOfNB, tables), nil }, tables, false}
 }
 
 // SB is what a rule reads of the OVN SB database, as a file or printed.
 func SB(tables ...Table) Data {
-	return Data{nameOfSB, func(n *Node) (string, error) { return lacking(n.Deployment.SB, nameOfSB, tables), nil }, tables}
+	return Data{nameOfSB, func(n *Node) (string, error) { return lacking(n.Deployment.SB, nameOfSB, tables), nil }, tables, false}
 }
 
 // Output is what a command of a whole node printed.
 func Output(name recording.Name) Data {
 	return dataOf(titleOf(name), func(n *Node) (bool, error) { return collected(n.Dir.Recorded(string(name))) })
+}
+
+// Printed is a table of the OVS database as ovs-vsctl list printed it, or of it rows with these columns.
+func Printed(table string, columns ...string) Data {
+	name := titleOf(recording.Name(workdir.RecordedList(table)))
+	printed := dataOf(name, func(n *Node) (bool, error) {
+		if ok, err := collected(n.Dir.Recorded(workdir.RecordedList(table))); ok || err != nil {
+			return ok, err
+		}
+		known, part, err := n.known(table)
+		return part && known.Has(columns...), err
+	})
+	printed.tables, printed.ofSwitch = []Table{{table, false, columns}}, true
+	return printed
 }
 
 // BridgeOutput is what a command printed for a bridge.
@@ -119,13 +134,15 @@ func Logs() Data {
 func Either(all ...Data) Data {
 	var names []string
 	var tables []Table
+	var either Data
 	for _, one := range all {
 		if !slices.Contains(names, one.Name) {
 			names = append(names, one.Name)
 		}
-		tables = append(tables, one.tables...)
+		tables, either.ofSwitch = append(tables, one.tables...), either.ofSwitch || one.ofSwitch
 	}
-	either := dataOf(strings.Join(names, " or "), func(n *Node) (bool, error) {
+	ofSwitch := either.ofSwitch
+	either = dataOf(strings.Join(names, " or "), func(n *Node) (bool, error) {
 		for _, one := range all {
 			if lacks, err := one.lacks(n); lacks == "" || err != nil {
 				return err == nil, err
@@ -133,7 +150,7 @@ func Either(all ...Data) Data {
 		}
 		return false, nil
 	})
-	either.tables = tables
+	either.tables, either.ofSwitch = tables, ofSwitch
 	return either
 }
 

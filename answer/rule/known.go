@@ -37,6 +37,9 @@ func (r *Rule) OnlySome(d *Deployment) string {
 	}
 	var found []string
 	for _, data := range r.Needs {
+		if data.ofSwitch {
+			continue
+		}
 		for _, table := range data.tables {
 			index := d.NB
 			if data.Name == nameOfSB {
@@ -49,6 +52,19 @@ func (r *Rule) OnlySome(d *Deployment) string {
 				found = append(found, fmt.Sprintf("%s of the table %s", phrase.Count(known.Rows, "row"), table.name))
 			default:
 				found = append(found, "nothing of the table "+table.name)
+			}
+		}
+	}
+	return strings.Join(found, ", ")
+}
+
+// OnlySomeOf says of which tables of the OVS database of a node a rule could look at some rows alone, "" for none.
+func (r *Rule) OnlySomeOf(n *Node) string {
+	var found []string
+	for _, data := range r.Needs {
+		for _, table := range data.tables {
+			if known, part, err := n.known(table.name); data.ofSwitch && n.OVS == nil && part && err == nil && !known.All && known.Has(table.columns...) {
+				found = append(found, fmt.Sprintf("%s of the table %s", phrase.Count(known.Rows, "row"), table.name))
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func (r *running) readPart() bool {
 	}
 	r.tellRows(columns, part.Rows == "" && r.Run.Filter == "" && !cut && !hasGap(r.Text))
 	r.Rows.Unnamed = !identified
-	if part.Columns == nil && !cut && r.Run.Filter == "" {
+	if part.Columns == nil && !part.Bare && !cut && r.Run.Filter == "" {
 		r.Rows.Columns = nil
 	}
 	r.Text = ovsdb.List(rows)

@@ -44,7 +44,9 @@ func ReadPart(text, table string, form PartForm) (rows []Record, columns []strin
 			}
 			text := values[i]
 			if form.Bare {
-				if text, ok = bareText(table, name, text); !ok {
+				if text, ok = bareText(table, name, text); !ok && name == "_uuid" {
+					return nil, nil, false, false, false
+				} else if !ok {
 					continue // of which type the value is can't be told
 				}
 			}
@@ -81,7 +83,7 @@ func readOrder(text string, form PartForm) (part columnOrder, ok bool) {
 		part.names, part.rows, ok = readJSON(text)
 		return part, ok
 	case columnLine.MatchString(first) && (form.Format == "" || form.Format == "list"):
-		return readList(text, form.Columns), true
+		return readList(text, form.Columns, form.Bare), true
 	case strings.HasPrefix(strings.TrimLeft(rest, " "), "---"):
 		return readRuled(first, rest)
 	case form.Format == "csv":
@@ -91,10 +93,14 @@ func readOrder(text string, form PartForm) (part columnOrder, ok bool) {
 }
 
 // readList reads the format list. Each row has the same columns in the same order, as the tool writes them; other lines are skipped.
-func readList(text string, asked []string) (part columnOrder) {
+func readList(text string, asked []string, bare bool) (part columnOrder) {
 	var lines []Value
 	for line := range strings.Lines(text) {
-		match := columnLine.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		line = strings.TrimRight(line, "\r\n")
+		if bare && strings.HasSuffix(line, ":") { // programs take blanks at the ends of lines away
+			line += " "
+		}
+		match := columnLine.FindStringSubmatch(line)
 		if match == nil {
 			continue
 		}
@@ -200,7 +206,7 @@ func readComma(text string, names []string) (part columnOrder, ok bool) {
 // readValues reads values without the names of their columns, which the command line has.
 func readValues(text string, form PartForm) (part columnOrder, ok bool) {
 	for _, name := range form.Columns {
-		if _, known := valueKinds()[name]; !known { // people may cut names
+		if !columnName.MatchString(name) {
 			return part, false
 		}
 	}
