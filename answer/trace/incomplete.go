@@ -3,22 +3,28 @@ package trace
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/answer/trace/follow"
+	"ovs-offline/answer/trace/host"
+	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/pass"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 )
 
-// incomplete is what is known to be missing in the flow tables and groups of a replica.
+// incomplete is what is known to be missing in the flow tables, groups, ports and learned addresses of a replica.
 type incomplete struct {
 	recorded map[string]bool             // the bridges whose flows were recorded
 	partial  map[string]*workdir.Partial // the dumps of flows of which a part was recorded, by bridge
 	rejected map[tableOf][]openflow.Key  // the flows that could not be restored
 	unread   map[string]bool             // the bridges with lines whose flow, and so its table, is not known
 	groups   map[groupOf]bool            // the groups that are placeholders
+	ports    map[string]bool             // the bridges of which the VLANs or the numbers of some ports were not recorded
+	learned  map[string]string           // why it is not known which MAC addresses a bridge had learned, "" if it is known
 }
 
 // groupOf is a group of a bridge.
@@ -28,8 +34,9 @@ type groupOf struct {
 }
 
 // readIncomplete reads what is missing from the manifest and the report of a start.
-func readIncomplete(wd *workdir.Dir, manifest *workdir.Manifest, start *report.Report) (*incomplete, error) {
-	found := &incomplete{recorded: map[string]bool{}, partial: map[string]*workdir.Partial{}, rejected: map[tableOf][]openflow.Key{}, unread: map[string]bool{}, groups: map[groupOf]bool{}}
+func readIncomplete(node *host.Host, wd *workdir.Dir, manifest *workdir.Manifest, start *report.Report) (*incomplete, error) {
+	found := &incomplete{recorded: map[string]bool{}, partial: map[string]*workdir.Partial{}, rejected: map[tableOf][]openflow.Key{}, unread: map[string]bool{}, groups: map[groupOf]bool{},
+		ports: node.UnknownPorts, learned: map[string]string{}}
 	bridges, err := wd.DumpedBridges(workdir.Flows)
 	if err != nil {
 		return nil, err
@@ -61,7 +68,28 @@ func readIncomplete(wd *workdir.Dir, manifest *workdir.Manifest, start *report.R
 			found.groups[groupOf{item.Bridge, group.ID}] = true
 		}
 	}
+	for _, b := range start.Bridges {
+		if found.learned[b.Name], err = unlearned(node, wd, b.Name); err != nil {
+			return nil, err
+		}
+	}
 	return found, nil
+}
+
+// unlearned returns why it is not known which MAC addresses a bridge had learned, "" if it is known.
+func unlearned(node *host.Host, wd *workdir.Dir, bridge string) (string, error) {
+	text, _, err := workdir.CollectedText(wd.BridgeRecorded(bridge, workdir.RecordedFDB))
+	if text == "" || err != nil {
+		return fmt.Sprintf("the MAC addresses that it had learned were not recorded: ovs-appctl fdb/show %s has them", bridge), err
+	}
+	for mac := range appctl.LearnedMACs(text) {
+		if number, err := strconv.Atoi(mac.Port); err == nil {
+			if port, known := node.Numbered(bridge, number); !known || port.Unknown == ovsdb.UnknownNumber || port.Unknown == ovsdb.UnusedNumber {
+				return fmt.Sprintf("it had learned addresses at port %d, whose name was not recorded: ovs-ofctl show %s has it", number, bridge), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // reject adds a flow that could not be restored.
@@ -94,9 +122,27 @@ func (i *incomplete) doubt(p *pass.Pass) string {
 		case rejected:
 			return fmt.Sprintf("the packet meets table %d of bridge %s, and flows there that could match it were collected and not restored: ovs-offline report lists them", stage.Table, stage.Bridge)
 		}
+		if why := i.switching(p, stage); why != "" {
+			return why
+		}
 		if group := i.placeholder(stage); group != "" {
 			return fmt.Sprintf("the packet is sent to group %s of bridge %s, which was not collected", group, stage.Bridge)
 		}
+	}
+	return ""
+}
+
+// switching returns why it is not known where the action NORMAL of a stage sends the packet, "" if it is known, or there is none.
+func (i *incomplete) switching(p *pass.Pass, stage pass.Stage) string {
+	if !slices.Contains(stage.Lines, "NORMAL") {
+		return ""
+	}
+	if i.ports[stage.Bridge] {
+		return fmt.Sprintf("bridge %s forwards with NORMAL, and the VLANs or the numbers of some of its ports were not recorded: ovs-vsctl show has VLANs, ovs-ofctl show numbers", stage.Bridge)
+	}
+	toAll := isMulticast(p.Flow.Get("dl_dst")) && !p.Sets("dl_dst")
+	if why := i.learned[stage.Bridge]; why != "" && stage.Floods() && !toAll {
+		return fmt.Sprintf("bridge %s floods the packet with NORMAL, and %s", stage.Bridge, why)
 	}
 	return ""
 }
