@@ -64,5 +64,5 @@ func bindings() rule.Table {
 }
 
 func datapaths() rule.Table {
-	return rule.All("Datapath_Binding", "_uuid", "tunnel_key", "external_ids")
+	return rule.All("Datapath_Binding", "_uuid", "tunnel_key", "external_ids", "nb_uuid")
 }
