@@ -118,6 +118,7 @@ func merge(node, more *recording.Recording) {
 		}
 		node.All = append(node.All, output)
 	}
+	node.Parts = append(node.Parts, more.Parts...)
 	for _, db := range more.Databases {
 		if db.Source == nil {
 			db.Source = &more.Source

@@ -58,7 +58,10 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	if err := l.addTraces(name, pieces); err != nil {
 		return err
 	}
-	for _, output := range withSubstitutes(latest(slices.DeleteFunc(pieces, isTrace), l.Earlier)) {
+	if err := l.addParts(name, pieces); err != nil {
+		return err
+	}
+	for _, output := range withSubstitutes(latest(slices.DeleteFunc(pieces, func(p ticket.Piece) bool { return isTrace(p) || isPart(p) }), l.Earlier)) {
 		partial := output.partial()
 		switch {
 		case partial == nil, output.Run.Command.Dump != "":

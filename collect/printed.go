@@ -43,6 +43,9 @@ func putTogether(ctx context.Context, spool string, node *recording.Recording) e
 			return err
 		}
 	}
+	if err := p.addParts(); err != nil {
+		return err
+	}
 	node.All = slices.DeleteFunc(node.All, func(output recording.Output) bool {
 		command, _ := recording.Find(output.Command)
 		return command.Prints != ""
@@ -61,7 +64,7 @@ func (p printed) addDatabase(kind workdir.Kind) error {
 	if len(parts) == 0 && !hasTail {
 		return nil
 	}
-	spooled, lost, err := p.join(parts)
+	spooled, lost, err := p.join(kind, parts)
 	if archive.CannotWrite(err) || p.ctx.Err() != nil {
 		return cmp.Or(p.ctx.Err(), err)
 	}
@@ -166,13 +169,13 @@ func (p printed) takeTail(kind workdir.Kind) (tail recording.Database, ok bool) 
 }
 
 // join spools outputs as one text of printed tables, and returns what could not be read of them.
-func (p printed) join(parts []recording.Output) (spooled archive.File, lost []string, err error) {
+func (p printed) join(kind workdir.Kind, parts []recording.Output) (spooled archive.File, lost []string, err error) {
 	text, writer := io.Pipe()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		var err error
-		lost, err = writeParts(writer, parts)
+		lost, err = writeParts(writer, kind, parts)
 		writer.CloseWithError(err)
 	}()
 	spooled, err = archive.Spool(p.ctx, p.spool, text)
@@ -225,12 +228,12 @@ func originOfParts(parts []recording.Output) string {
 }
 
 // writeParts writes outputs as one text of printed tables, and returns what could not be read of them.
-func writeParts(out io.Writer, parts []recording.Output) (lost []string, err error) {
+func writeParts(out io.Writer, kind workdir.Kind, parts []recording.Output) (lost []string, err error) {
 	for _, part := range parts {
 		if part.Truncated {
 			lost = append(lost, part.Origin+": cut by sos: only its end was collected")
 		}
-		unread, err := writePart(out, part)
+		unread, err := writePart(out, kind, part)
 		if err != nil {
 			return lost, err
 		}
@@ -243,7 +246,7 @@ func writeParts(out io.Writer, parts []recording.Output) (lost []string, err err
 
 // writePart writes one output under the name of its table. It returns the number of lines that it
 // could not read.
-func writePart(out io.Writer, part recording.Output) (lost int, err error) {
+func writePart(out io.Writer, kind workdir.Kind, part recording.Output) (lost int, err error) {
 	in, err := os.Open(part.Spooled)
 	if err != nil {
 		return 0, err
@@ -256,7 +259,7 @@ func writePart(out io.Writer, part recording.Output) (lost int, err error) {
 		_, lost, err = ovn.LogicalFlowRows(out, in)
 		return lost, err
 	}
-	if _, err := io.WriteString(out, strings.ReplaceAll(part.Table, "-", "_")+" table\n"); err != nil {
+	if _, err := io.WriteString(out, workdir.TableName(kind, part.Table)+" table\n"); err != nil {
 		return 0, err
 	}
 	return lines.Read(in, func(line []byte) error {

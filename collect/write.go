@@ -350,6 +350,9 @@ func (w *writer) recorded(output recording.Output, out *workdir.Collection) erro
 // output moves an output to its path.
 func (w *writer) output(output recording.Output, path string, out *workdir.Collection) error {
 	file := workdir.File{Origin: output.Origin, Bridge: output.Bridge, Namespace: output.Namespace, OpenFlow: output.OpenFlow.String(), Recorded: output.Ran}
+	if output.Partial != nil && len(output.Partial.Tables) > 0 {
+		file.Partial = output.Partial
+	}
 	if output.Truncated {
 		file.Remarks = []string{"cut by sos: only its end was collected"}
 	}

@@ -108,15 +108,19 @@ func (r *run) look(ctx context.Context, c *rule.Case, one *rule.Rule) error {
 		r.options.Progress(one.Name)
 	}
 	if one.Case != nil {
-		r.note(one, "", one.Case(ctx, c, r.taking(one)))
+		if known := c.Knowing(one); len(known.Deployments) > 0 {
+			r.note(one, "", one.Case(ctx, known, r.taking(one)))
+		}
 	}
 	for _, d := range c.Deployments {
-		if one.Deployment != nil {
+		if one.Deployment != nil && d.Knows(one, d.Nodes...) {
 			r.note(one, "", one.Deployment(ctx, d, r.taking(one, zoneOf(c, d)...)))
+			r.noteSome(one, "", one.OnlySome(d))
 		}
 		for _, n := range d.Nodes {
-			if one.Node != nil {
+			if one.Node != nil && d.Knows(one, n) {
 				r.note(one, n.Name, one.Node(ctx, n, r.taking(one, n.Name)))
+				r.noteSome(one, n.Name, one.OnlySomeOf(n))
 			}
 		}
 	}
@@ -162,6 +166,13 @@ func (r *run) note(one *rule.Rule, node string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report.Unjudged = append(r.report.Unjudged, fmt.Sprintf("%s%s: %v", one.Name, at, err))
+}
+
+// noteSome notes that a rule has looked at some rows of tables.
+func (r *run) noteSome(one *rule.Rule, node, what string) {
+	if what != "" {
+		r.note(one, node, fmt.Errorf("it has looked only at %s", what))
+	}
 }
 
 // fold makes one finding of the same finding on several nodes.

@@ -20,7 +20,7 @@ func (r *Report) count(c *rule.Case, rules []rule.Rule) error {
 			r.Judged++
 		}
 		for _, data := range lacking {
-			without[data.Name]++
+			without[data]++
 		}
 	}
 	for name, rules := range without {

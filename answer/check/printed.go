@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
@@ -26,6 +28,7 @@ func openPrinted(ctx context.Context, deployments []*ovn.Deployment) error {
 				}
 			}
 		}
+		d.TakeParts()
 	}
 	return nil
 }
@@ -46,15 +49,23 @@ func openSwitch(ctx context.Context, n *ovn.Node) (err error) {
 	return err
 }
 
-// openTables opens the printed tables of an OVN database, unless it is open.
+// openTables opens the printed tables of an OVN database, unless it is open, and notes which tables these are.
 func openTables(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, to **file.Index) error {
 	path := wd.PrintedDatabase(kind)
-	if _, err := os.Stat(path); *to != nil || errors.Is(err, fs.ErrNotExist) {
-		return nil
+	manifest, err := wd.Manifest()
+	if err != nil || *to != nil && manifest.FromPrinted(kind) == nil {
+		return err
 	}
 	tables, err := file.PrintedTables(ctx, path)
-	if err == nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && *to == nil {
 		*to, err = file.IndexPrinted(ctx, path, tables, wd.Path())
+	}
+	// Of which tables the end of a file has all rows is not known.
+	if _, tail := os.Stat(wd.DatabaseTail(kind)); err == nil && tail != nil {
+		(*to).OnlyWhole(append(slices.Collect(maps.Keys(tables)), ovn.LogicalFlowTable, ovn.DatapathGroupTable)) // a start computes the last two
 	}
 	return err
 }

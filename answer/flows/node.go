@@ -29,6 +29,7 @@ type Node struct {
 	dir    *workdir.Dir
 	rules  *rules.Rules // nil without a southbound database
 	nb, sb *file.Index  // nil if not collected
+	parts  *file.Index  // what is known in part of the OVN NB database where that was not collected; nil for nothing
 	conf   *file.Index  // the OVS database, nil if not collected
 	stages map[stageKey]string
 }
@@ -72,7 +73,7 @@ func Open(ctx context.Context, name string, wd *workdir.Dir, bridge string) (*No
 
 // Close closes the databases.
 func (n *Node) Close() {
-	for _, x := range []*file.Index{n.nb, n.sb, n.conf} {
+	for _, x := range []*file.Index{n.nb, n.sb, n.conf, n.parts} {
 		if x != nil {
 			x.Close()
 		}
@@ -94,7 +95,14 @@ func (n *Node) useDatabases(ctx context.Context) (err error) {
 	agents := map[string]string{}
 	switch {
 	case n.sb != nil:
-		n.rules = rules.New(n.nb, n.sb)
+		nb := n.nb
+		if nb == nil {
+			if nb, err = ovn.OpenParts(ctx, n.dir, workdir.NB); err != nil {
+				return err
+			}
+			n.parts = nb
+		}
+		n.rules = rules.New(nb, n.sb)
 	case n.conf != nil:
 		if agents, err = rules.AgentBridges(n.conf); err != nil {
 			return err

@@ -1,12 +1,14 @@
 package rule
 
 import (
+	"context"
 	"sync"
 
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/ovsdb"
+	dbfile "ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -83,15 +85,33 @@ func (n *Node) BridgeOutput(bridge string, name recording.Name) (string, error) 
 	return text, err
 }
 
-// Printed returns the rows of a table of the OVS database as ovs-vsctl list printed them, with the
-// states that no database file holds; none where that was not recorded.
-func (n *Node) Printed(table string) ([]ovsdb.Record, error) {
+// Printed returns the rows of a table of the OVS database as ovs-vsctl list printed them, with the states that no database file holds: of
+// a table that was printed in part, only if each row has the columns. It returns none where that was not recorded.
+func (n *Node) Printed(table string, columns ...string) ([]ovsdb.Record, error) {
 	file, ok, err := workdir.OpenCollected(n.Dir.Recorded(workdir.RecordedList(table)))
-	if !ok {
+	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	return ovsdb.Listing(file)
+	if ok {
+		defer file.Close()
+		return ovsdb.Listing(file)
+	}
+	known, part, err := n.known(table)
+	if err != nil || !part || len(columns) == 0 || !known.Has(columns...) {
+		return nil, err
+	}
+	tables, err := dbfile.PrintedTables(context.Background(), n.Dir.HostRecorded(workdir.HostParts(workdir.OVS)))
+	return tables[table], err
+}
+
+// known returns what is known of a table of the OVS database that was printed in part.
+func (n *Node) known(table string) (known workdir.KnownTable, part bool, err error) {
+	manifest, err := n.Manifest()
+	if err != nil {
+		return known, false, err
+	}
+	known, part = manifest.Known(workdir.OVS)[table]
+	return known, part, nil
 }
 
 // Shown returns what ovs-vsctl show printed of the switch, of which most columns are unknown; nil where that was not recorded.

@@ -4,39 +4,101 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
 // Data is something that rules read, and that may not have been collected.
 type Data struct {
-	Name string // for people: "database of Open vSwitch"
-	has  func(n *Node) (bool, error)
+	Name  string // for people: "database of Open vSwitch"
+	lacks func(n *Node) (string, error)
+	// tables are those that are read of a database, which is that of Open vSwitch for ofSwitch; nil for other data.
+	tables   []Table
+	ofSwitch bool
+}
+
+const (
+	nameOfNB = "OVN NB database"
+	nameOfSB = "OVN SB database"
+)
+
+// dataOf returns data that a node has or has not.
+func dataOf(name string, has func(n *Node) (bool, error)) Data {
+	return Data{Name: name, lacks: func(n *Node) (string, error) {
+		if ok, err := has(n); ok || err != nil {
+			return "", err
+		}
+		return name, nil
+	}}
+}
+
+// Table is what a rule reads of a table of an OVN database, of which only some rows or some columns may be known.
+type Table struct {
+	name    string
+	rows    bool
+	columns []string
+}
+
+// All is all rows of a table with these columns.
+func All(table string, columns ...string) Table { return Table{table, true, columns} }
+
+// Some is any rows of a table with these columns: what a rule finds in one of them, it finds whatever the others are.
+func Some(table string, columns ...string) Table { return Table{table, false, columns} }
+
+// lacking names what is not known of tables of a database, "" for nothing.
+func lacking(index *file.Index, database string, tables []Table) string {
+	if index == nil {
+		return database
+	}
+	for _, table := range tables {
+		if what := index.Lacks(table.name, table.rows, table.columns...); what != "" {
+			return what + " of the " + database
+		}
+	}
+	if len(tables) == 0 && index.OnlyInPart() {
+		return database
+	}
+	return ""
 }
 
 // OVS is the database of Open vSwitch, as a file or printed.
 func OVS() Data {
-	return Data{"database of Open vSwitch", func(n *Node) (bool, error) { return n.OVS != nil, nil }}
+	return dataOf("database of Open vSwitch", func(n *Node) (bool, error) { return n.OVS != nil, nil })
 }
 
-// NB is the OVN NB database, as a file or printed.
-func NB() Data {
-	return Data{"OVN NB database", func(n *Node) (bool, error) { return n.Deployment.NB != nil, nil }}
+// NB is what a rule reads of the OVN NB database, as a file or printed.
+func NB(tables ...Table) Data {
+	return Data{nameOfNB, func(n *Node) (string, error) { return lacking(n.Deployment.NB, nameOfNB, tables), nil }, tables, false}
 }
 
-// SB is the OVN SB database, as a file or printed.
-func SB() Data {
-	return Data{"OVN SB database", func(n *Node) (bool, error) { return n.Deployment.SB != nil, nil }}
+// SB is what a rule reads of the OVN SB database, as a file or printed.
+func SB(tables ...Table) Data {
+	return Data{nameOfSB, func(n *Node) (string, error) { return lacking(n.Deployment.SB, nameOfSB, tables), nil }, tables, false}
 }
 
 // Output is what a command of a whole node printed.
 func Output(name recording.Name) Data {
-	return Data{titleOf(name), func(n *Node) (bool, error) { return collected(n.Dir.Recorded(string(name))) }}
+	return dataOf(titleOf(name), func(n *Node) (bool, error) { return collected(n.Dir.Recorded(string(name))) })
+}
+
+// Printed is a table of the OVS database as ovs-vsctl list printed it, or of it rows with these columns.
+func Printed(table string, columns ...string) Data {
+	name := titleOf(recording.Name(workdir.RecordedList(table)))
+	printed := dataOf(name, func(n *Node) (bool, error) {
+		if ok, err := collected(n.Dir.Recorded(workdir.RecordedList(table))); ok || err != nil {
+			return ok, err
+		}
+		known, part, err := n.known(table)
+		return part && known.Has(columns...), err
+	})
+	printed.tables, printed.ofSwitch = []Table{{table, false, columns}}, true
+	return printed
 }
 
 // BridgeOutput is what a command printed for a bridge.
 func BridgeOutput(name recording.Name) Data {
-	return Data{titleOf(name), func(n *Node) (bool, error) {
+	return dataOf(titleOf(name), func(n *Node) (bool, error) {
 		bridges, err := n.RecordedBridges()
 		for _, bridge := range bridges {
 			if ok, err := collected(n.Dir.BridgeRecorded(bridge, string(name))); ok || err != nil {
@@ -44,44 +106,52 @@ func BridgeOutput(name recording.Name) Data {
 			}
 		}
 		return false, err
-	}}
+	})
 }
 
 // HostOutput is what tells about the machine. title names it for people.
 func HostOutput(name, title string) Data {
-	return Data{title, func(n *Node) (bool, error) { return collected(n.Dir.HostRecorded(name)) }}
+	return dataOf(title, func(n *Node) (bool, error) { return collected(n.Dir.HostRecorded(name)) })
 }
 
 // Dumps are the OpenFlow flows of bridges.
 func Dumps() Data {
-	return Data{"dump of OpenFlow flows", func(n *Node) (bool, error) {
+	return dataOf("dump of OpenFlow flows", func(n *Node) (bool, error) {
 		bridges, err := n.Dir.DumpedBridges(workdir.Flows)
 		return len(bridges) > 0, err
-	}}
+	})
 }
 
 // Logs are the logs of daemons and of the machine.
 func Logs() Data {
-	return Data{"log", func(n *Node) (bool, error) {
+	return dataOf("log", func(n *Node) (bool, error) {
 		files, err := n.Dir.HostLogs()
 		return len(files) > 0, err
-	}}
+	})
 }
 
 // Either is one of several.
 func Either(all ...Data) Data {
 	var names []string
+	var tables []Table
+	var either Data
 	for _, one := range all {
-		names = append(names, one.Name)
+		if !slices.Contains(names, one.Name) {
+			names = append(names, one.Name)
+		}
+		tables, either.ofSwitch = append(tables, one.tables...), either.ofSwitch || one.ofSwitch
 	}
-	return Data{strings.Join(names, " or "), func(n *Node) (bool, error) {
+	ofSwitch := either.ofSwitch
+	either = dataOf(strings.Join(names, " or "), func(n *Node) (bool, error) {
 		for _, one := range all {
-			if ok, err := one.has(n); ok || err != nil {
-				return ok, err
+			if lacks, err := one.lacks(n); lacks == "" || err != nil {
+				return err == nil, err
 			}
 		}
 		return false, nil
-	}}
+	})
+	either.tables, either.ofSwitch = tables, ofSwitch
+	return either
 }
 
 // titleOf returns a command as people know it.
@@ -103,9 +173,11 @@ func collected(path string) (bool, error) {
 	return err == nil && info.Size() > 0, err
 }
 
-// Lacks returns what a rule needs and a case does not have, nil if the rule could look at something.
-func (r *Rule) Lacks(c *Case) (lacking []Data, err error) {
-	lacking = r.Needs
+// Lacks returns the names of what a rule needs and a case does not have, nil if the rule could look at something.
+func (r *Rule) Lacks(c *Case) (lacking []string, err error) {
+	for _, data := range r.Needs {
+		lacking = append(lacking, data.Name)
+	}
 	for _, d := range c.Deployments {
 		nodes := [][]*Node{d.Nodes}
 		if r.Node != nil { // all of it on one node
@@ -115,11 +187,11 @@ func (r *Rule) Lacks(c *Case) (lacking []Data, err error) {
 			}
 		}
 		for _, among := range nodes {
-			missing, err := r.lacks(among)
+			missing, err := r.Missing(among...)
 			if err != nil || len(missing) == 0 {
 				return nil, err
 			}
-			if len(missing) < len(lacking) {
+			if len(missing) <= len(lacking) {
 				lacking = missing
 			}
 		}
@@ -127,19 +199,22 @@ func (r *Rule) Lacks(c *Case) (lacking []Data, err error) {
 	return lacking, nil
 }
 
-// lacks returns what a rule needs and none of some nodes has.
-func (r *Rule) lacks(nodes []*Node) (missing []Data, err error) {
+// Missing returns the names of what a rule needs and none of some nodes has.
+func (r *Rule) Missing(nodes ...*Node) (missing []string, err error) {
 	for _, data := range r.Needs {
-		has := slices.ContainsFunc(nodes, func(n *Node) bool {
-			ok, failed := data.has(n)
-			if failed != nil {
-				err = failed
+		name := data.Name
+		for _, n := range nodes {
+			lacks, failed := data.lacks(n)
+			if name = lacks; failed != nil {
+				return nil, failed
 			}
-			return ok
-		})
-		if !has {
-			missing = append(missing, data)
+			if lacks == "" {
+				break
+			}
+		}
+		if name != "" {
+			missing = append(missing, name)
 		}
 	}
-	return missing, err
+	return missing, nil
 }

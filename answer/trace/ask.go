@@ -74,9 +74,20 @@ func (s *Session) ask(ctx context.Context, between Between) (*answer.Answer, err
 		return nil, err
 	}
 	if first.Unresolved.IsValid() && len(asked.answer.Path) > 0 {
-		return asked.answer, asked.answerUnresolved(first)
+		err = asked.answerUnresolved(first)
+	} else {
+		err = asked.followReplies(ctx, question.From)
 	}
-	return asked.answer, asked.followReplies(ctx, question.From)
+	asked.doubtPacket(first)
+	return asked.answer, err
+}
+
+// doubtPacket makes the answer undetermined where the sender may send another packet than the one that was followed.
+func (q *inquiry) doubtPacket(first names.Packet) {
+	if first.Unknown != "" {
+		q.answer.Verdict, q.answer.Answered, q.answer.Drop = answer.Undetermined, "", nil
+		q.answer.Missing = slices.Insert(q.answer.Missing, 0, first.Unknown)
+	}
 }
 
 // external begins the names of addresses outside.

@@ -22,7 +22,7 @@ func newZone(deployment *ovn.Deployment) *zone {
 	made := &zone{Deployment: deployment}
 	made.encaps = sync.OnceValue(made.readEncaps)
 	if deployment.SB != nil {
-		made.rules = rules.New(deployment.NB, deployment.SB)
+		made.rules = rules.New(deployment.Named().NB, deployment.SB)
 	}
 	return made
 }

@@ -47,7 +47,7 @@ func (s Seen) String() string {
 func (s Seen) why() string {
 	switch {
 	case s.form:
-		return "it is not in a form that has the names of all columns"
+		return "it is not in a form that tells rows apart and has the names of their columns"
 	case s.part:
 		return "it prints some of the rows, or some of their columns"
 	}
@@ -84,13 +84,13 @@ func summaries() []summary {
 		{"ovn-nbctl pg-list", "ovn-nbctl list Port_Group" + nb, nil},
 		{"ovn-nbctl meter-list", "ovn-nbctl list Meter and list Meter_Band" + nb, nil},
 		{"ovn-nbctl find", "ovn-nbctl list TABLE" + nb, nil},
-		{"ovn-nbctl list", "ovn-nbctl list TABLE, without --columns, --bare and the name of a row" + nb, nil},
+		{"ovn-nbctl list", "ovn-nbctl list TABLE, without --bare" + nb, nil},
 		{"ovn-nbctl get", "ovn-nbctl list TABLE" + nb, nil},
 		{"ovn-sbctl find", "ovn-sbctl list TABLE" + sb, nil},
-		{"ovn-sbctl list", "ovn-sbctl list TABLE, without --columns, --bare and the name of a row" + sb, nil},
+		{"ovn-sbctl list", "ovn-sbctl list TABLE, without --bare" + sb, nil},
 		{"ovn-sbctl get", "ovn-sbctl list TABLE" + sb, nil},
 		{"ovs-vsctl find", "ovs-vsctl list TABLE, or conf.db", nil},
-		{"ovs-vsctl list", "ovs-vsctl list TABLE, without --columns, --bare and the name of a row, or conf.db", nil},
+		{"ovs-vsctl list", "ovs-vsctl list TABLE, without --bare, or conf.db", nil},
 		{"ovs-vsctl get", "ovs-vsctl list TABLE, or conf.db", nil},
 		{"ovs-vsctl list-br", "ovs-vsctl show", nil},
 		{"ovs-vsctl list-ports", "ovs-vsctl show", nil},

@@ -117,10 +117,9 @@ func TestSummariesAreNamedForWhatTheyAre(t *testing.T) {
 		"a pod":             {"$ kubectl -n ovn exec ovnkube-db-0 -c nb -- ovn-nbctl lr-route-list r0\n" + routes, "line 1: `ovn-nbctl lr-route-list` of OVN (3 routes)"},
 		"kube-ovn's plugin": {"$ kubectl ko nbctl lb-list\n" + balancers, "line 1: `ovn-nbctl lb-list` of OVN (2 load balancers)"},
 		"a quotation":       {"> # ovn-nbctl lr-nat-list r0\n> " + strings.ReplaceAll(nats, "\n", "\n> ") + "\n", "line 1: `ovn-nbctl lr-nat-list` of OVN (2 NAT rules)"},
-		"some rows":         {"# ovn-nbctl find Logical_Switch_Port name=vm1\n_uuid : 1\n", "line 1: `ovn-nbctl find Logical_Switch_Port name=vm1` of OVN: it prints some of the rows"},
-		"one row":           {"# ovs-vsctl list interface p1\nname : p1\n", "line 1: `ovs-vsctl list interface p1` of Open vSwitch: it prints some of the rows"},
-		"some columns":      {"# ovn-sbctl -f csv --columns=name,tag list Port_Binding\nname,tag\n", "line 1: `ovn-sbctl -f csv --columns=name,tag list Port_Binding` of OVN: it prints some of the rows"},
-		"values alone":      {"# ovn-nbctl --bare list ACL\nx\n", "line 1: `ovn-nbctl list ACL` of OVN: it is not in a form that has the names of all columns"},
+		"some rows":         {"# ovn-nbctl find Logical_Switch_Port name=vm1\n_uuid : 1\n", "line 1: `ovn-nbctl find Logical_Switch_Port name=vm1` of OVN: it is not in a form that tells rows apart"},
+		"one value":         {"# ovn-sbctl get Port_Binding vm1 tag\n7\n", "line 1: `ovn-sbctl get Port_Binding vm1 tag` of OVN: it prints some of the rows"},
+		"values alone":      {"# ovn-nbctl --bare list ACL\nx\n", "line 1: `ovn-nbctl --bare list ACL` of OVN: it is not in a form that tells rows apart"},
 		"ports":             {"$ ovs-vsctl list-ports br0\np1\np2\n", "line 1: `ovs-vsctl list-ports` of Open vSwitch"},
 		"addresses of text": {"10.0.0.1 is down\nfrom-lport is a word\nsnat is one, too\n", ""},
 	} {

@@ -34,6 +34,8 @@ type Piece struct {
 	Trace *tracetext.Trace
 	// Empty reports that the next prompt follows the command line at once: the table has no rows.
 	Empty bool
+	// Rows is what the output tells of a table that it prints in part, nil for another output.
+	Rows *Rows
 }
 
 // Text is what was found in a text.
@@ -269,6 +271,8 @@ func (r *running) begins(line string) bool {
 		return shownFDB.MatchString(line)
 	case name == recording.LogicalFlows:
 		return strings.HasPrefix(line, "Datapath: ")
+	case r.Run.Part != nil:
+		return !r.Run.Part.NoHeadings && strings.HasPrefix(line, append(slices.Clone(r.Run.Part.Columns), "_uuid")[0])
 	case r.Run.Command.Prints != "":
 		return strings.HasPrefix(line, "_uuid ")
 	default:
@@ -468,7 +472,13 @@ func (s *splitter) end() {
 			return
 		}
 		switch {
-		case r.fits(r.prose):
+		case r.Run.Part != nil && r.Text == "" && r.Empty && !r.prose:
+			r.tellRows(nil, r.Run.Part.Rows == "")
+			s.pieces = append(s.pieces, r.Piece)
+		case r.Run.Part != nil && r.readPart():
+			s.pieces = append(s.pieces, r.Piece)
+		case r.Run.Part == nil && r.fits(r.prose):
+			r.limit()
 			s.pieces = append(s.pieces, r.Piece)
 			s.seeShown(&r.Piece)
 		case r.isTable() && r.Text != "" && !r.prose:

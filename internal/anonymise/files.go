@@ -45,7 +45,8 @@ func handlingOf(path string) handling {
 
 // isOfNetwork reports whether an output about the machine belongs to its network namespace.
 func isOfNetwork(name string) bool {
-	for _, prefix := range []string{"ip.", "iptables", "ip6tables", "nft", "ipset", "conntrack", "sysctl", "tc.", "ovn-nbctl.", "ovn-sbctl."} {
+	for _, prefix := range []string{"ip.", "iptables", "ip6tables", "nft", "ipset", "conntrack", "sysctl", "tc.", "ovn-nbctl.", "ovn-sbctl.",
+		workdir.HostParts(workdir.OVS), workdir.HostParts(workdir.NB), workdir.HostParts(workdir.SB)} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

@@ -14,6 +14,8 @@ import (
 type Deployment struct {
 	NB, SB *file.Index
 	Nodes  []Node
+
+	nbParts, sbParts *file.Index // what is known in part of a database that was not collected; nil for nothing
 }
 
 // Node is a node of a deployment.
@@ -27,6 +29,8 @@ type Node struct {
 func (d *Deployment) Close() {
 	d.NB.Close()
 	d.SB.Close()
+	d.nbParts.Close()
+	d.sbParts.Close()
 	for _, node := range d.Nodes {
 		node.OVS.Close()
 	}

@@ -2,9 +2,11 @@ package ovsdb
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"ovs-offline/internal/lines"
 )
@@ -35,6 +37,7 @@ func (r Record) Column(name string) string {
 
 var (
 	uuidText   = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	columnName = regexp.MustCompile(`^[a-z_][a-zA-Z0-9_]*$`)
 	columnLine = regexp.MustCompile(`^([a-z_][a-zA-Z0-9_]*) *: (.*)$`)
 	tableLine  = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*) table$`)
 )
@@ -88,4 +91,19 @@ func Tables(r io.Reader, first string) (map[string][]Record, error) {
 		return nil
 	})
 	return tables, err
+}
+
+// List returns rows as `ovs-vsctl list TABLE` prints them.
+func List(rows []Record) string {
+	var b strings.Builder
+	for i, row := range rows {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%-20s: %s\n", "_uuid", row.UUID)
+		for _, value := range row.Columns {
+			fmt.Fprintf(&b, "%-20s: %s\n", value.Column, value.Text)
+		}
+	}
+	return b.String()
 }

@@ -43,6 +43,7 @@ const (
 	OfTable           // one table of a database, whose name follows
 	OfDevice          // one device of the kernel, whose name follows
 	OfNamespace       // one named network namespace, in which "ip netns exec" runs the command line
+	OfPart            // some rows or some columns of one table of a database
 	OfPacket          // one packet, which follows; what people pasted of all packets makes one file (internal/tracetext)
 )
 
@@ -166,7 +167,7 @@ func Commands() []Command {
 		}
 		table = append(table, command)
 	}
-	return slices.Concat(table, switchCommands(), daemonCommands(), machineCommands(), networkCommands(), namespaceCommands())
+	return slices.Concat(table, partCommands(), switchCommands(), daemonCommands(), machineCommands(), networkCommands(), namespaceCommands())
 }
 
 // The sos plugins: openvswitch records nearly everything, ovn_central what the OVN databases hold,
@@ -221,7 +222,7 @@ func (c Command) WithVersion(version openflow.Version) string {
 // first. sos asks for each OpenFlow version, and once without a version. There is none for a command
 // with a Target: the socket's name in its line has the process ID of the daemon. sos asks about no packet.
 func (c Command) SosLines() []SosLine {
-	if len(c.Sos) > 0 || c.Target != "" || c.Scope == OfPacket {
+	if len(c.Sos) > 0 || c.Target != "" || c.Scope == OfPacket || c.Scope == OfPart {
 		return c.Sos
 	}
 	var lines []SosLine

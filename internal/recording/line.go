@@ -18,6 +18,8 @@ type Invocation struct {
 	Argument string           // the bridge, datapath, table or network namespace, "" for none
 	// Filter is what limits the output to a part, in the words of the command line ("table=0,ip"); "" for nothing.
 	Filter string
+	// Part is which rows and columns of its table the command prints, nil for all of both and for other commands.
+	Part *Part
 }
 
 // ParseLine finds the recorded command that a command line runs, with or without its options.
@@ -35,6 +37,9 @@ func parseWords(words []string, typed bool) (Invocation, bool) {
 				return found, ok
 			}
 			if found, ok := parseConntrack(append([]string{tool}, words[i+1:]...)); ok && typed {
+				return found, true
+			}
+			if found, ok := parsePart(append([]string{tool}, words[i+1:]...)); ok && typed {
 				return found, true
 			}
 			run := readWords(append([]string{tool}, words[i+1:]...))
@@ -118,7 +123,7 @@ var dashed = sync.OnceValue(func() map[string]Command {
 // ownLines are the command lines of the recorded commands.
 var ownLines = sync.OnceValue(func() (list []ownLine) {
 	for _, command := range Commands() {
-		if !command.isOfSystem() && command.Scope != OfNamespace {
+		if !command.isOfSystem() && command.Scope != OfNamespace && command.Scope != OfPart {
 			list = append(list, ownLine{command, readWords(strings.Fields(command.Line))})
 		}
 	}

@@ -164,6 +164,8 @@ type Recording struct {
 	Dangling []string
 	// All holds the outputs of every command, the best of each first.
 	All []Output
+	// Parts are the rows of tables of which some rows or some columns were printed, in the order in which they stand in the source.
+	Parts []Rows
 	// Logs are logs of clients of libovsdb.
 	Logs []Log
 	// HostLogs are the logs of programs, and HostFiles the files of which texts about the machine

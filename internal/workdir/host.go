@@ -49,6 +49,10 @@ const (
 	HostUnitMemory   = "cgroup.memory" // the memory of the units of Open vSwitch and OVN
 )
 
+// HostParts returns the name of the text with the rows of tables of a database that are known in part, in the form of printed tables.
+// File.Partial says of each table what is known.
+func HostParts(kind Kind) string { return string(kind) + ".part" }
+
 // HostDevice returns the path of a recorded output about one network device of the machine.
 func (d *Data) HostDevice(device, name string) string {
 	return d.join(string(Host), "devices", EncodeName(device), name)

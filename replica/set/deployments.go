@@ -62,6 +62,9 @@ func (s *Set) Deployments(ctx context.Context, kinds ...workdir.Kind) (found []*
 		return found, nil, err
 	}
 	for _, deployment := range found {
+		if err := deployment.OpenParts(ctx); err != nil {
+			return found, nil, err
+		}
 		for i := range deployment.Nodes {
 			node := &deployment.Nodes[i]
 			if node.OVS, err = openCollected(ctx, node.Dir.SwitchDatabase()); err != nil {

@@ -14,7 +14,7 @@ import (
 func balancerCheckWithoutProbe() rule.Rule {
 	return rule.Rule{
 		Name: "balancer-check-without-probe", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(networkTables(balancers(rule.All("Load_Balancer_Health_Check", "_uuid", "vip"))...)...)},
 		Follows: "nothing probes these backends, and they count as up",
 		Sources: []string{"ovn-nb(5), Load_Balancer, ip_port_mappings", "ovn-nb(5), Load_Balancer_Health_Check"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

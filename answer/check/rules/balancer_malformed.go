@@ -14,7 +14,7 @@ import (
 func balancerMalformed() rule.Rule {
 	return rule.Rule{
 		Name: "balancer-malformed", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(rule.Some("Load_Balancer", "_uuid", "name", "vips", "options"))},
 		Follows: "nothing is balanced to it",
 		Sources: []string{"lib/ovn-util.c of OVN: bad ip address or port for load balancer key", "ovn-nb(5), Load_Balancer, vips"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -13,7 +13,7 @@ import (
 func balancerUnused() rule.Rule {
 	return rule.Rule{
 		Name: "balancer-unused", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(balancers()...)},
 		Follows: "no packet to its VIPs is balanced",
 		Sources: []string{"ovn-nb(5), Logical_Switch and Logical_Router, load_balancer and load_balancer_group"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -18,7 +18,7 @@ import (
 func balancerWithoutBackends() rule.Rule {
 	return rule.Rule{
 		Name: "balancer-without-backends", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(balancers()...)},
 		Follows: "connections to them are rejected, or their packets are dropped",
 		Sources: []string{"ovn-nb(5), Load_Balancer, vips and options:reject"},
 		Case: func(_ context.Context, c *rule.Case, found func(rule.Finding)) error {

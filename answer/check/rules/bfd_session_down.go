@@ -12,7 +12,7 @@ import (
 func bfdSessionDown() rule.Rule {
 	return rule.Rule{
 		Name: "bfd-session-down", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(rule.Some("BFD", "status", "logical_port", "dst_ip"))},
 		Follows: "the routes with this session are not used",
 		Sources: []string{"ovn-nb(5), BFD, status"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, _ *rule.Northbound, found func(rule.Finding)) error {

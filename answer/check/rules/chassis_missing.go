@@ -11,7 +11,7 @@ import (
 func chassisMissing() rule.Rule {
 	return rule.Rule{
 		Name: "chassis-missing", Severity: rule.Error,
-		Needs:   []rule.Data{rule.OVS(), rule.SB()},
+		Needs:   []rule.Data{rule.OVS(), rule.SB(chassis())},
 		Follows: "no port is bound to this node, and no other node has a tunnel to it",
 		Sources: []string{"ovn-controller(8), external_ids:system-id", "ovn-sb(5), Chassis"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

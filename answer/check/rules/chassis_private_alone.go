@@ -12,7 +12,7 @@ import (
 func chassisPrivateAlone() rule.Rule {
 	return rule.Rule{
 		Name: "chassis-private-alone", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.SB()},
+		Needs:   []rule.Data{rule.SB(rule.Some("Chassis_Private", "_uuid", "name", "chassis"))},
 		Follows: "a CMS still counts the node: neutron lists an agent of a node that is gone",
 		Sources: []string{"ovn-sb(5), Chassis_Private, chassis"},
 		Deployment: func(_ context.Context, d *rule.Deployment, found func(rule.Finding)) error {

@@ -14,7 +14,7 @@ import (
 func chassisTwice() rule.Rule {
 	return rule.Rule{
 		Name: "chassis-twice", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.SB()},
+		Needs:   []rule.Data{rule.SB(chassis(), encaps())},
 		Follows: "an old chassis keeps ports bound, and other nodes keep tunnels to it",
 		Sources: []string{"ovn-sb(5), Chassis: hostname, encaps", "ovn-sbctl(8), chassis-del"},
 		Deployment: func(_ context.Context, d *rule.Deployment, found func(rule.Finding)) error {

@@ -8,8 +8,6 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 )
 
 // controllerNotConnected finds the OpenFlow controllers and the OVSDB managers that are configured
@@ -17,7 +15,7 @@ import (
 func controllerNotConnected() rule.Rule {
 	return rule.Rule{
 		Name: "controller-not-connected", Severity: rule.Error,
-		Needs:   []rule.Data{rule.Either(rule.Output(recording.Name(workdir.RecordedList("Controller"))), rule.Output(recording.Name(workdir.RecordedList("Manager"))))},
+		Needs:   []rule.Data{rule.Either(rule.Printed("Controller", "target", "is_connected", "status"), rule.Printed("Manager", "target", "is_connected", "status"))},
 		Follows: "the controller gets no packets and changes no flows; with fail_mode=standalone the bridge forwards by MAC addresses",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Controller and Manager: is_connected, status"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
@@ -31,7 +29,7 @@ func controllerNotConnected() rule.Rule {
 				return err
 			}
 			for _, table := range []struct{ name, word string }{{"Controller", "the OpenFlow controller"}, {"Manager", "the OVSDB manager"}} {
-				printed, err := n.Printed(table.name)
+				printed, err := n.Printed(table.name, "target", "is_connected", "status")
 				if err != nil {
 					return err
 				}

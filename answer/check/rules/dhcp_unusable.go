@@ -16,7 +16,7 @@ import (
 func dhcpUnusable() rule.Rule {
 	return rule.Rule{
 		Name: "dhcp-unusable", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(switches(), switchPorts(), rule.All("Logical_Switch_Port", "dhcpv4_options"), rule.All("DHCP_Options", "_uuid", "cidr", "options", "external_ids"))},
 		Follows: "OVN does not answer the DHCP requests of the port",
 		Sources: []string{"northd/northd.c of OVN: Required DHCPv4 options not defined", "ovn-nb(5), DHCP_Options"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

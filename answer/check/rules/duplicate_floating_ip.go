@@ -13,7 +13,7 @@ import (
 func duplicateFloatingIP() rule.Rule {
 	return rule.Rule{
 		Name: "duplicate-floating-ip", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(networkTables(translations()...)...)},
 		Follows: "two MAC addresses answer for the address, and packets go to one of them",
 		Sources: []string{"ovn-nb(5), NAT, external_ip", "ovn-nbctl(8), lr-nat-add: a NAT with this type and external_ip already exists"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
@@ -28,7 +28,7 @@ func duplicateFloatingIP() rule.Rule {
 			known := holders{n, map[*rule.Switch][]holder{}}
 			first := map[place]nat{}
 			for _, t := range all {
-				network := t.network()
+				network := t.networkTables()
 				if !t.incoming() || t.conditional || network == nil {
 					continue
 				}

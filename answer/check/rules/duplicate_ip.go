@@ -13,7 +13,7 @@ import (
 func duplicateIP() rule.Rule {
 	return rule.Rule{
 		Name: "duplicate-ip", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(networkTables()...)},
 		Follows: "OVN answers ARP and ND requests for the address with one of the two MAC addresses, and the other port gets nothing",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, addresses", "ovn-northd(8), table ls_in_arp_rsp", "ovn-nbctl(8), lsp-set-addresses: duplicate IPv4 address"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -11,7 +11,7 @@ import (
 func duplicateMAC() rule.Rule {
 	return rule.Rule{
 		Name: "duplicate-mac", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(networkTables()...)},
 		Follows: "only one of them gets the packets to this address",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, addresses", "ovn-northd(8), table ls_in_l2_lkup"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

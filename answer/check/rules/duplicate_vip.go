@@ -12,7 +12,7 @@ import (
 func duplicateVIP() rule.Rule {
 	return rule.Rule{
 		Name: "duplicate-vip", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(balancers()...)},
 		Follows: "one of the two gets all connections to the VIP",
 		Sources: []string{"ovn-nb(5), Load_Balancer, vips", "ovn-northd(8), table ls_in_lb"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

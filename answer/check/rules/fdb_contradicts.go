@@ -15,7 +15,7 @@ import (
 func fdbContradicts() rule.Rule {
 	return rule.Rule{
 		Name: "fdb-contradicts", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.NB(), rule.SB()},
+		Needs:   []rule.Data{rule.NB(networkTables()...), rule.SB(datapaths(), bindings(), rule.All("FDB", "dp_key", "port_key", "mac"))},
 		Follows: "something behind the other port sends with the MAC address of this one",
 		Sources: []string{"ovn-sb(5), FDB", "ovn-northd(8), table ls_in_lookup_fdb"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -12,7 +12,7 @@ import (
 func gatewayChassisMissing() rule.Rule {
 	return rule.Rule{
 		Name: "gateway-chassis-missing", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.NB(), rule.SB()},
+		Needs:   []rule.Data{rule.NB(gateways()...), rule.SB(chassis())},
 		Follows: "it can't take over the gateway",
 		Sources: []string{"ovn-nb(5), Gateway_Chassis and HA_Chassis, chassis_name", "ovn-nb(5), Logical_Router, options:chassis"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

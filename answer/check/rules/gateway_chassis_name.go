@@ -14,7 +14,7 @@ import (
 func gatewayChassisName() rule.Rule {
 	return rule.Rule{
 		Name: "gateway-chassis-name", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(gateways()...)},
 		Follows: "neutron does not find the row, and can't move the gateway to another chassis",
 		Sources: []string{"launchpad.net bug 2143751", "ovn-nbctl(8), lrp-set-gateway-chassis"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

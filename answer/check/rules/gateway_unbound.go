@@ -15,7 +15,7 @@ import (
 func gatewayUnbound() rule.Rule {
 	return rule.Rule{
 		Name: "gateway-unbound", Severity: rule.Error,
-		Needs:   []rule.Data{rule.SB()},
+		Needs:   []rule.Data{rule.NB(gateways()...), rule.SB(bindings(), chassis())},
 		Follows: "nothing passes the gateway: no SNAT, no floating IP without a MAC address of its own",
 		Sources: []string{"ovn-sb(5), Port_Binding, type chassisredirect and l3gateway, chassis", "ovn-architecture(7), High Availability for Distributed Gateways"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -6,7 +6,6 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/workdir"
 )
 
 // interfaceDown finds the interfaces without a link. Internal interfaces count only if they have a
@@ -14,11 +13,11 @@ import (
 func interfaceDown() rule.Rule {
 	return rule.Rule{
 		Name: "interface-down", Severity: rule.Error,
-		Needs:   []rule.Data{rule.Output(workdir.RecordedListInterface)},
+		Needs:   []rule.Data{rule.Printed("Interface", "name", "type", "admin_state", "link_state", "external_ids")},
 		Follows: "no packet enters or leaves by this interface",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Interface, admin_state and link_state"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
-			printed, err := n.Printed("Interface")
+			printed, err := n.Printed("Interface", "name", "type", "admin_state", "link_state", "external_ids")
 			for _, row := range printed {
 				name, port := row.Column("name"), file.PrintedMap(row.Column("external_ids"))["iface-id"]
 				kind := row.Column("type")

@@ -12,7 +12,7 @@ import (
 func interfaceWithoutLogicalPort() rule.Rule {
 	return rule.Rule{
 		Name: "interface-without-logical-port", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.OVS(), rule.SB()},
+		Needs:   []rule.Data{rule.OVS(), rule.SB(chassis(), bindings())},
 		Follows: "the interface gets no packets: its logical port was deleted, or its name is wrong",
 		Sources: []string{"ovn-controller(8), external_ids:iface-id"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

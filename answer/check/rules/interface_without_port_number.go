@@ -14,7 +14,7 @@ import (
 func interfaceWithoutPortNumber() rule.Rule {
 	return rule.Rule{
 		Name: "interface-without-port-number", Severity: rule.Error,
-		Needs:   []rule.Data{rule.Either(rule.OVS(), rule.Output(workdir.RecordedListInterface), rule.Output(workdir.RecordedSwitchShow))},
+		Needs:   []rule.Data{rule.Either(rule.OVS(), rule.Printed("Interface", "name", "ofport", "error"), rule.Output(workdir.RecordedSwitchShow))},
 		Follows: "no packet enters or leaves by this interface",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Interface, ofport and error"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
@@ -44,7 +44,7 @@ func interfaceWithoutPortNumber() rule.Rule {
 
 // lookAtPrinted looks at the interfaces that ovs-vsctl list printed, or else ovs-vsctl show, of which the numbers are not known.
 func lookAtPrinted(n *rule.Node, look func(name, number, problem, seen string)) error {
-	printed, err := n.Printed("Interface")
+	printed, err := n.Printed("Interface", "name", "ofport", "error")
 	for _, row := range printed {
 		look(row.Column("name"), row.Column("ofport"), row.Column("error"), "ovs-vsctl list Interface: ofport, error")
 	}

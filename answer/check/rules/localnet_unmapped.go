@@ -16,7 +16,7 @@ import (
 func localnetUnmapped() rule.Rule {
 	return rule.Rule{
 		Name: "localnet-unmapped", Severity: rule.Error,
-		Needs:   []rule.Data{rule.SB()},
+		Needs:   []rule.Data{rule.NB(networkTables()...), rule.SB(chassis(), bindings())},
 		Follows: "their packets do not reach the physical network",
 		Sources: []string{"ovn-controller(8), external_ids:ovn-bridge-mappings", "ovn-nb(5), Logical_Switch_Port, type localnet, options:network_name"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

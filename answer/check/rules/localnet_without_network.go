@@ -10,7 +10,7 @@ import (
 func localnetWithoutNetwork() rule.Rule {
 	return rule.Rule{
 		Name: "localnet-without-network", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(switches(), rule.Some("Logical_Switch_Port", ofSwitchPort()...))},
 		Follows: "the switch is connected to no physical network",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, type localnet, options:network_name"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

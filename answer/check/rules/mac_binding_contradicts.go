@@ -21,7 +21,7 @@ import (
 func macBindingContradicts() rule.Rule {
 	return rule.Rule{
 		Name: "mac-binding-contradicts", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.NB(), rule.SB()},
+		Needs:   []rule.Data{rule.NB(networkTables(append(translations(), rule.All("Static_MAC_Binding", "logical_port", "ip", "mac"))...)...), rule.SB(chassis(), rule.All("MAC_Binding", "logical_port", "ip", "mac"))},
 		Follows: "something else has answered ARP or ND for the address, and packets may go to it",
 		Sources: []string{"ovn-sb(5), MAC_Binding", "ovn-nb(5), Static_MAC_Binding", "ovn-northd(8), table lr_in_arp_resolve"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

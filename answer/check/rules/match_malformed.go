@@ -13,7 +13,7 @@ import (
 func matchMalformed() rule.Rule {
 	return rule.Rule{
 		Name: "match-malformed", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.Either(rule.NB(rule.Some("ACL", "_uuid", "match")), rule.NB(rule.Some("QoS", "_uuid", "match")), rule.NB(rule.Some("Logical_Router_Policy", "_uuid", "match")))},
 		Follows: "it applies to no packet",
 		Sources: []string{"ovn-sb(5), Logical_Flow, match", "controller/lflow.c of OVN: error parsing match"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

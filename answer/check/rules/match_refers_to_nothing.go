@@ -15,7 +15,7 @@ import (
 func matchRefersToNothing() rule.Rule {
 	return rule.Rule{
 		Name: "match-refers-to-nothing", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(matchedTables(rule.All("Address_Set", "name"))...)},
 		Follows: "ovn-controller leaves its logical flows out: it applies to no packet",
 		Sources: []string{"ovn-sb(5), Logical_Flow, match", "ovn-nb(5), ACL, match"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -42,9 +42,13 @@ func eachMatched(d *rule.Deployment, n *rule.Northbound, use func(matched)) erro
 	}, "ports", "acls"); err != nil {
 		return err
 	}
+	unknown := d.NB.Lacks("Logical_Switch", true, "acls", "qos_rules")+d.NB.Lacks("Logical_Router", true, "enabled", "policies", "nat")+d.NB.Lacks("Port_Group", true, "ports", "acls") != ""
 	for _, table := range slices.Sorted(maps.Keys(inUse)) {
+		if d.NB.Lacks(table, false, "_uuid", "match") != "" {
+			continue // the rules that need it do not run
+		}
 		if err := d.NB.Each(table, func(row ovsdb.Row) {
-			if inUse[table][row.UUID] && (table != "NAT" || row.String("match") != "") {
+			if (unknown || inUse[table][row.UUID]) && (table != "NAT" || row.String("match") != "") {
 				use(matched{table, row.UUID, row.String("match"), row.Bool("log"), row.String("meter")})
 			}
 		}, "match", "log", "meter"); err != nil {

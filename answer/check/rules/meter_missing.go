@@ -11,7 +11,7 @@ import (
 func meterMissing() rule.Rule {
 	return rule.Rule{
 		Name: "meter-missing", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(matchedTables(rule.All("Meter", "name"))...)},
 		Follows: "nothing limits how many packets are logged",
 		Sources: []string{"ovn-nb(5), ACL, meter", "controller/ofctrl.c of OVN: could not find meter"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

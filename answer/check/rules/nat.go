@@ -47,8 +47,8 @@ func (t nat) title(d *rule.Deployment) string { return d.Title("NAT", t.uuid) }
 // incoming reports whether the router answers for the external address, and sends packets to it on.
 func (t nat) incoming() bool { return t.kind == "dnat" || t.kind == "dnat_and_snat" }
 
-// network returns the switch in whose network the external address is, nil for none.
-func (t nat) network() *rule.Switch {
+// networkTables returns the switch in whose network the external address is, nil for none.
+func (t nat) networkTables() *rule.Switch {
 	if !t.external.IsValid() {
 		return nil
 	}

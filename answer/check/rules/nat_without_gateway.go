@@ -12,7 +12,7 @@ import (
 func natWithoutGateway() rule.Rule {
 	return rule.Rule{
 		Name: "nat-without-gateway", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(routers(), routerPorts(), rule.All("Logical_Router", "nat"))},
 		Follows: "no address is translated: floating IPs do not answer, and instances do not reach the outside",
 		Sources: []string{"ovn-nb(5), Logical_Router, nat and options:chassis", "ovn-architecture(7), Distributed Gateway Ports"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -11,7 +11,7 @@ import (
 func natWithoutPort() rule.Rule {
 	return rule.Rule{
 		Name: "nat-without-port", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(networkTables(translations()...)...)},
 		Follows: "no chassis answers for the floating IP",
 		Sources: []string{"ovn-nb(5), NAT, logical_port and external_mac"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -16,7 +16,7 @@ import (
 func northdBehind() rule.Rule {
 	return rule.Rule{
 		Name: "northd-behind", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB(), rule.SB()},
+		Needs:   []rule.Data{rule.NB(rule.All("Logical_Switch", "_uuid", "name"), routers(), switchPorts()), rule.SB(datapaths(), bindings())},
 		Follows: "changes of the northbound database do not reach the nodes",
 		Sources: []string{"ovn-northd(8)", "ovn-sb(5), Datapath_Binding and Port_Binding"},
 		Deployment: func(_ context.Context, d *rule.Deployment, found func(rule.Finding)) error {

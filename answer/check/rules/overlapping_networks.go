@@ -13,7 +13,7 @@ import (
 func overlappingNetworks() rule.Rule {
 	return rule.Rule{
 		Name: "overlapping-networks", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(routers(), routerPorts())},
 		Follows: "the router sends packets to these addresses by one of the two ports only",
 		Sources: []string{"ovn-nb(5), Logical_Router_Port, networks", "ovn-northd(8), table lr_in_ip_routing"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

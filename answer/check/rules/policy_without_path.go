@@ -13,7 +13,7 @@ import (
 func policyWithoutPath() rule.Rule {
 	return rule.Rule{
 		Name: "policy-without-path", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(routers(), routerPorts(), rule.All("Logical_Router", "policies"), rule.All("Logical_Router_Policy", "_uuid", "action", "nexthop", "nexthops", "output_port", "match", "priority"))},
 		Follows: "the policy is not applied to any packet",
 		Sources: []string{"northd/northd.c of OVN: No path for routing policy", "ovn-nb(5), Logical_Router_Policy, nexthops"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -12,7 +12,7 @@ import (
 func portBoundElsewhere() rule.Rule {
 	return rule.Rule{
 		Name: "port-bound-elsewhere", Severity: rule.Error,
-		Needs:   []rule.Data{rule.OVS(), rule.SB()},
+		Needs:   []rule.Data{rule.OVS(), rule.SB(chassis(), bindings())},
 		Follows: "packets to the port go to the other chassis, and those from this interface are dropped",
 		Sources: []string{"ovn-sb(5), Port_Binding, chassis"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

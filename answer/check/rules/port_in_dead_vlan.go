@@ -17,7 +17,7 @@ const deadVLAN = "4095"
 func portInDeadVLAN() rule.Rule {
 	return rule.Rule{
 		Name: "port-in-dead-vlan", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.Either(rule.OVS(), rule.Output(workdir.RecordedListPort), rule.Output(workdir.RecordedSwitchShow))},
+		Needs:   []rule.Data{rule.Either(rule.OVS(), rule.Printed("Port", "name", "tag"), rule.Output(workdir.RecordedSwitchShow))},
 		Follows: "nothing that this port sends is forwarded: neutron-openvswitch-agent has not wired it, or has switched it off",
 		Sources: []string{"DEAD_VLAN_TAG, port_dead and port_bound in ovs_neutron_agent.py of Neutron"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
@@ -34,7 +34,7 @@ func portInDeadVLAN() rule.Rule {
 					}
 				}, "name", "tag")
 			}
-			printed, err := n.Printed("Port")
+			printed, err := n.Printed("Port", "name", "tag")
 			for _, row := range printed {
 				look(row.Column("name"), row.Column("tag"), "ovs-vsctl list Port: tag")
 			}

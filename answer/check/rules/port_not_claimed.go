@@ -13,7 +13,7 @@ import (
 func portNotClaimed() rule.Rule {
 	return rule.Rule{
 		Name: "port-not-claimed", Severity: rule.Error,
-		Needs:   []rule.Data{rule.OVS(), rule.SB()},
+		Needs:   []rule.Data{rule.OVS(), rule.SB(chassis(), bindings())},
 		Follows: "the port gets no packets",
 		Sources: []string{"ovn-sb(5), Port_Binding, chassis and up"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

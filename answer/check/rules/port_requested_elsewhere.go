@@ -15,7 +15,7 @@ import (
 func portRequestedElsewhere() rule.Rule {
 	return rule.Rule{
 		Name: "port-requested-elsewhere", Severity: rule.Error,
-		Needs:   []rule.Data{rule.OVS(), rule.SB()},
+		Needs:   []rule.Data{rule.OVS(), rule.SB(chassis(), bindings())},
 		Follows: "ovn-controller does not bind the port here, and the interface gets no packets",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, options:requested-chassis"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

@@ -15,7 +15,7 @@ import (
 func portSecurityExcludes() rule.Rule {
 	return rule.Rule{
 		Name: "port-security-excludes", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(switches(), rule.Some("Logical_Switch_Port", ofSwitchPort()...))},
 		Follows: "OVN drops what the port sends with the address, and what is sent to it",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, port_security"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

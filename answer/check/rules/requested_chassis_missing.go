@@ -15,7 +15,7 @@ import (
 func requestedChassisMissing() rule.Rule {
 	return rule.Rule{
 		Name: "requested-chassis-missing", Severity: rule.Error,
-		Needs:   []rule.Data{rule.SB()},
+		Needs:   []rule.Data{rule.NB(switches(), switchPorts()), rule.SB(chassis(), bindings())},
 		Follows: "no node claims the port",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, options:requested-chassis"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

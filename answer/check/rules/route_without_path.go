@@ -15,7 +15,7 @@ import (
 func routeWithoutPath() rule.Rule {
 	return rule.Rule{
 		Name: "route-without-path", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(routers(), routerPorts(), rule.All("Logical_Router", "static_routes"), rule.All("Logical_Router_Static_Route", "_uuid", "ip_prefix", "nexthop", "output_port"))},
 		Follows: "the router has no such route: packets take another one, or are dropped",
 		Sources: []string{"northd/northd.c of OVN: No path for static route, Bad out port, bad 'nexthop'", "ovn-nb(5), Logical_Router_Static_Route"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -11,7 +11,7 @@ import (
 func routerPortMissing() rule.Rule {
 	return rule.Rule{
 		Name: "router-port-missing", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(networkTables()...)},
 		Follows: "no packet goes from the one to the other",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, options:router-port", "ovn-nb(5), Logical_Router_Port, peer"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -13,7 +13,7 @@ import (
 func routerPortUnconnected() rule.Rule {
 	return rule.Rule{
 		Name: "router-port-unconnected", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.NB()},
+		Needs:   []rule.Data{rule.NB(networkTables()...)},
 		Follows: "the router reaches nothing by this port",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, options:router-port"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -20,7 +20,7 @@ const patience = 10 * time.Second
 func staleSouthbound() rule.Rule {
 	return rule.Rule{
 		Name: "stale-southbound", Severity: rule.Error,
-		Needs:   []rule.Data{rule.NB(), rule.SB()},
+		Needs:   []rule.Data{rule.NB(networkTables()...), rule.SB(datapaths(), bindings())},
 		Follows: "nodes still have the flows of what was deleted, and a new one of the name may not work",
 		Sources: []string{"ovn-northd(8)", "ovn-sb(5), Datapath_Binding and Port_Binding"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {

@@ -12,7 +12,7 @@ import (
 func tunnelAddressTwice() rule.Rule {
 	return rule.Rule{
 		Name: "tunnel-address-twice", Severity: rule.Error,
-		Needs:   []rule.Data{rule.SB()},
+		Needs:   []rule.Data{rule.SB(chassis(), encaps())},
 		Follows: "packets for the one node go to the other",
 		Sources: []string{"ovn-sb(5), Encap, ip and type"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, _ *rule.Northbound, found func(rule.Finding)) error {

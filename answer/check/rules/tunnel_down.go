@@ -8,18 +8,17 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/workdir"
 )
 
 // tunnelDown finds the tunnels on which BFD or CFM says that the other end does not answer.
 func tunnelDown() rule.Rule {
 	return rule.Rule{
 		Name: "tunnel-down", Severity: rule.Error,
-		Needs:   []rule.Data{rule.Output(workdir.RecordedListInterface)},
+		Needs:   []rule.Data{rule.Printed("Interface", "name", "options", "bfd", "bfd_status")},
 		Follows: "gateways behind this tunnel are not used, and packets to the other node are lost",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Interface, bfd_status", "RFC 5880, 6.8.1"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
-			printed, err := n.Printed("Interface")
+			printed, err := n.Printed("Interface", "name", "options", "bfd", "bfd_status")
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 func tunnelMissing() rule.Rule {
 	return rule.Rule{
 		Name: "tunnel-missing", Severity: rule.Error,
-		Needs:   []rule.Data{rule.OVS(), rule.SB()},
+		Needs:   []rule.Data{rule.OVS(), rule.SB(chassis(), encaps())},
 		Follows: "packets of logical networks from this node to the other one are lost",
 		Sources: []string{"ovn-sb(5), Encap", "chassis_tunnel_add in controller/encaps.c of OVN"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

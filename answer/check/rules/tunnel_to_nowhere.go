@@ -13,7 +13,7 @@ import (
 func tunnelToNowhere() rule.Rule {
 	return rule.Rule{
 		Name: "tunnel-to-nowhere", Severity: rule.Warning,
-		Needs:   []rule.Data{rule.OVS(), rule.SB()},
+		Needs:   []rule.Data{rule.OVS(), rule.SB(chassis(), encaps())},
 		Follows: "copies of broadcasts may be sent to a machine that is gone",
 		Sources: []string{"ovn-sb(5), Encap", "ovs-vswitchd.conf.db(5), Interface, options:remote_ip"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {

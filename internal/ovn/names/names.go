@@ -8,6 +8,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"ovs-offline/internal/ovn"
@@ -21,6 +22,7 @@ type Names struct {
 	byKey     map[string][]int // the endpoints that have a name or an address, by it
 	byAlias   map[string][]int // ports by their interfaces and the UUIDs of their rows: where byKey has none
 	zones     []*zone
+	unknown   string // why packets that are made of these names may be others: see Packet.Unknown
 }
 
 // zone holds the objects of a zone on which its packets depend.
@@ -117,6 +119,29 @@ func Load(ctx context.Context, deployments []*ovn.Deployment) (*Names, error) {
 	return names, nil
 }
 
+// noteUnknown notes which of the tables that the first packet of a question is made from are known in part, so that it may be another
+// one. A database of which some tables were not printed is doubted as a whole where rows refer to them.
+func (n *Names) noteUnknown(deployment *ovn.Deployment) {
+	for _, table := range []struct{ name, columns string }{
+		{"Logical_Switch", "name ports external_ids other_config"}, {"Logical_Switch_Port", "name type addresses options external_ids port_security dhcpv4_options"},
+		{"Logical_Router", "name ports nat static_routes"}, {"Logical_Router_Port", "name mac networks"},
+		{"NAT", "type external_ip logical_ip external_mac logical_port"}, {"Load_Balancer", "vips protocol"}, {"DHCP_Options", "cidr options"},
+	} {
+		if _, part := deployment.NB.Known(table.name); n.unknown == "" && deployment.NB != nil && (part || strings.HasPrefix(table.name, "Logical_")) {
+			n.unknown = deployment.NB.Lacks(table.name, true, strings.Fields(table.columns)...)
+		}
+	}
+	if deployment.NB == nil && deployment.SB != nil && n.unknown == "" {
+		n.unknown = deployment.SB.Lacks("Port_Binding", true, "logical_port", "type", "mac", "datapath")
+	}
+	if n.unknown != "" && !strings.HasPrefix(n.unknown, partly) {
+		n.unknown = partly + n.unknown + " is not known"
+	}
+}
+
+// partly begins the sentence about what is not known.
+const partly = "the packet is made from tables of OVN that are known in part: "
+
 // add reads the endpoints of a deployment.
 func (n *Names) add(ctx context.Context, deployment *ovn.Deployment) error {
 	loader := &loader{names: n, zone: &zone{switches: map[string]*logicalSwitch{}, nb: deployment.NB, sb: deployment.SB, networks: map[string][]string{},
@@ -127,6 +152,7 @@ func (n *Names) add(ctx context.Context, deployment *ovn.Deployment) error {
 		return err
 	}
 	defer done()
+	n.noteUnknown(deployment)
 	if err := loader.load(ctx, deployment); err != nil {
 		return err
 	}

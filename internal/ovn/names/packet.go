@@ -54,6 +54,8 @@ type Packet struct {
 	Vacant string
 	// Assumed are sentences about what no database states.
 	Assumed []string
+	// Unknown says why the packet may be another one: what it is made from is known in part; "" if it is not.
+	Unknown string
 }
 
 // Errors for errors.Is.
@@ -71,7 +73,7 @@ func (n *Names) First(question Question) (Packet, error) {
 	if err != nil {
 		return Packet{}, err
 	}
-	builder := builder{names: n, q: question, src: src, dst: dst, bare: bare, packet: Packet{Family: familyOf(src)}}
+	builder := builder{names: n, q: question, src: src, dst: dst, bare: bare, packet: Packet{Family: familyOf(src), Unknown: n.unknown}}
 	if bare {
 		builder.assume("%s and %s have no IP addresses in the databases: the packet has %s and %s, and a rule for other addresses may decide otherwise", question.From.Name, question.To.Name, src, dst)
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // withShown returns a deployment without databases as what ovn-nbctl show and ovn-sbctl show printed on its nodes: its switches, ports and
-// routers have names and addresses, which is enough to name endpoints. Nothing else reads these rows, whose other columns
-// are not known. done ends the use of the result.
+// routers have names and addresses, which is enough to name endpoints. Without these, it is what is known in part of the databases'
+// tables. Nothing else reads these rows, whose other columns are not known. done ends the use of the result.
 func withShown(ctx context.Context, d *ovn.Deployment) (with *ovn.Deployment, done func(), err error) {
 	done = func() {}
 	if d.NB != nil || d.SB != nil {
@@ -39,7 +39,7 @@ func withShown(ctx context.Context, d *ovn.Deployment) (with *ovn.Deployment, do
 		copied.NB, copied.SB = shown, shown
 		return &copied, func() { shown.Close() }, nil
 	}
-	return d, done, nil
+	return d.Named(), done, nil
 }
 
 // readShown adds the rows that a recorded output shows to tables.

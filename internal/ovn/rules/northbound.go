@@ -81,6 +81,10 @@ func (n *Northbound) Name(table string, row ovsdb.Row) string {
 // explain describes a northbound row as the cause of a rule, in the words of its user.
 func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 	c := Cause{Table: table, UUID: row.UUID, Name: row.String("name")}
+	if n.nb != nil && n.nb.Lacks(table, false, inWords(table)...) != "" {
+		c.Words = Kind(table) + " " + cmp.Or(c.Name, row.UUID) // of what the words would tell, something is not known
+		return c
+	}
 	at := " of " + rule.Datapath.String()
 	if rule.Datapath.Name == "" {
 		at = ""
@@ -125,6 +129,29 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 		c.Words = ovsdb.TableWords(table) + " " + Called(ids[idRouterName], c.Name)
 	}
 	return c
+}
+
+// inWords returns the columns of a table that the words for its rows tell.
+func inWords(table string) []string {
+	switch table {
+	case "ACL":
+		return []string{"name", "action", "direction", "match", "priority", "external_ids"}
+	case "NAT":
+		return []string{"type", "external_ip", "logical_ip", "external_ids"}
+	case "Load_Balancer":
+		return []string{"name", "vips", "external_ids"}
+	case "Logical_Router_Static_Route":
+		return []string{"ip_prefix", "nexthop", "policy", "external_ids"}
+	case "Logical_Router_Policy":
+		return []string{"match", "action", "priority", "nexthops", "external_ids"}
+	case "QoS":
+		return []string{"match", "priority", "external_ids"}
+	case "DHCP_Options":
+		return []string{"cidr", "external_ids"}
+	case "Static_MAC_Binding":
+		return []string{"ip", "logical_port"}
+	}
+	return nil
 }
 
 // acl names an ACL by its policy or its security group, or else by its own name.
@@ -211,8 +238,11 @@ func (n *Northbound) cause(hint string, rule Rule) (Cause, error) {
 			}
 		}
 	}
-	if len(found) == 0 {
+	if len(found) == 0 && n.nb.Lacks("ACL", true, "direction", "priority", "match") == "" {
 		return n.replaced(rule)
+	}
+	if len(found) == 0 {
+		return Cause{}, nil // the row of the hint may be one that is not known
 	}
 	return found[0], nil
 }

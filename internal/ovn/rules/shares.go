@@ -56,14 +56,14 @@ func cutVIP(vip string) (address, port string) {
 // sharesAddress reports whether a logical flow serves other NAT rules too: it matches only the
 // external address, and several rules translate into that.
 func (n *Northbound) sharesAddress(row ovsdb.Row, rule Rule) bool {
-	return rule.Match != "" && !strings.Contains(rule.Match, row.String("logical_ip")) && n.shares().snats[row.String("external_ip")] > 1
+	return rule.Match != "" && !strings.Contains(rule.Match, row.String("logical_ip")) && (n.shares().snats[row.String("external_ip")] > 1 || n.nb.Lacks("NAT", true, "type", "external_ip") != "")
 }
 
 // sharesNextHop reports whether a logical flow serves other static routes too: it matches no
 // destination, and several routes have the next hop.
 func (n *Northbound) sharesNextHop(row ovsdb.Row, rule Rule) bool {
 	prefix, _, _ := strings.Cut(row.String("ip_prefix"), "/")
-	return rule.Match != "" && !strings.Contains(rule.Match, prefix) && n.shares().hops[row.String("nexthop")] > 1
+	return rule.Match != "" && !strings.Contains(rule.Match, prefix) && (n.shares().hops[row.String("nexthop")] > 1 || n.nb.Lacks("Logical_Router_Static_Route", true, "nexthop") != "")
 }
 
 // sharedVIP describes the load balancers of a logical flow that serves several: it matches only the
@@ -71,7 +71,7 @@ func (n *Northbound) sharesNextHop(row ovsdb.Row, rule Rule) bool {
 func (n *Northbound) sharedVIP(row ovsdb.Row, rule Rule) string {
 	for vip := range row.Map("vips") {
 		address, port := cutVIP(vip)
-		if port != "" && strings.HasSuffix(rule.Match, "== "+address) && n.shares().vips[address] > 1 {
+		if port != "" && strings.HasSuffix(rule.Match, "== "+address) && (n.shares().vips[address] > 1 || n.nb.Lacks("Load_Balancer", true, "vips") != "") {
 			return KindLoadBalancer + "s with the address " + address
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
 )
 
 // Index finds rows of a database file by their UUIDs. It holds where the rows are in the
@@ -31,6 +32,12 @@ type Index struct {
 	close  func()
 	schema map[string]tableSchema
 	tables map[string][]rowChange // sorted by UUID, the changes of a row in their order
+
+	// whole are the tables that are known as a whole, nil for all; known are those that are known in part, and parts has these where
+	// the index is of a database beside them.
+	whole []string
+	known map[string]workdir.KnownTable
+	parts *Index
 }
 
 // binaryUUID is the UUID of a row as a number.
@@ -190,11 +197,12 @@ func timeOfOther(body []byte, tables []string) (at time.Time, ok bool) {
 
 // Changes returns the number of changes of rows of a table that the index holds, which is
 // at least the number of rows.
-func (x *Index) Changes(table string) int { return len(x.tables[table]) }
+func (x *Index) Changes(table string) int { return len(x.of(table).tables[table]) }
 
 // Row returns a row with the named columns, or with all columns if none is named. ok is
 // false if the table has no such row.
 func (x *Index) Row(table, uuid string, columns ...string) (row ovsdb.Row, ok bool, err error) {
+	x = x.of(table)
 	key, valid := parseUUID([]byte(uuid))
 	if !valid {
 		return ovsdb.Row{}, false, nil
@@ -207,6 +215,7 @@ func (x *Index) Row(table, uuid string, columns ...string) (row ovsdb.Row, ok bo
 // Begins returns the UUIDs of the rows whose UUIDs begin with these 32 bits, which is what
 // OVN writes into cookies and hints.
 func (x *Index) Begins(table string, bits uint32) []string {
+	x = x.of(table)
 	changes := x.tables[table]
 	at, _ := slices.BinarySearchFunc(changes, bits, func(change rowChange, bits uint32) int { return cmp.Compare(uint32(change.row.high>>32), bits) })
 	var found []string
@@ -222,6 +231,7 @@ func (x *Index) Begins(table string, bits uint32) []string {
 
 // UUIDs returns the UUIDs of the rows of a table, sorted. Unlike Rows it parses no row.
 func (x *Index) UUIDs(table string) []string {
+	x = x.of(table)
 	var uuids []string
 	for rest := x.tables[table]; len(rest) > 0; {
 		group := changesOf(rest, rest[0].row)
@@ -236,6 +246,7 @@ func (x *Index) UUIDs(table string) []string {
 // Rows yields the rows of a table in order of their UUIDs, with the named columns, or with
 // all columns if none is named. It ends with the first error.
 func (x *Index) Rows(table string, columns ...string) iter.Seq2[ovsdb.Row, error] {
+	x = x.of(table)
 	return x.rows(table, x.tables[table], nil, columns)
 }
 
@@ -256,6 +267,7 @@ func (x *Index) Each(table string, use func(ovsdb.Row), columns ...string) error
 // Parts works like Rows, and yields the rows in a number of parts, which can be read
 // concurrently. All rows of a part come after the rows of the parts before it.
 func (x *Index) Parts(table string, number int, columns ...string) []iter.Seq2[ovsdb.Row, error] {
+	x = x.of(table)
 	var parts []iter.Seq2[ovsdb.Row, error]
 	rest := x.tables[table]
 	for i := range number {
@@ -272,6 +284,7 @@ func (x *Index) Parts(table string, number int, columns ...string) []iter.Seq2[o
 // Matching yields the rows of a table whose text in the file accept accepts, and the rows
 // that were changed since they were inserted. It parses no other rows.
 func (x *Index) Matching(table string, accept func(text []byte) bool) iter.Seq2[ovsdb.Row, error] {
+	x = x.of(table)
 	return x.rows(table, x.tables[table], accept, nil)
 }
 

@@ -217,3 +217,9 @@ func parseAtom(text string, kind baseType) (atom json.RawMessage, rest string, o
 	raw, err := json.Marshal(value)
 	return raw, rest, err == nil
 }
+
+// Readable reports whether a text is a value as ovs-vsctl prints it, of any type.
+func Readable(text string) bool {
+	_, ok := parseUntyped(text)
+	return ok
+}
