@@ -80,6 +80,9 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	for _, seen := range text.Seen {
 		l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, %v", l.origin(name), seen))
 	}
+	for _, unfit := range text.Unfit {
+		l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, %s", l.origin(name), unfit))
+	}
 	return l.addLines(name, host, text.Log)
 }
 
