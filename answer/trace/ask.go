@@ -188,9 +188,7 @@ func (s *Session) flow(ctx context.Context, node, text string, size int) (*answe
 // noPort returns the error of a flow that enters by a port that the bridge does not have.
 func (n *node) noPort(bridge, in, text string) error {
 	var ports, unnumbered []string
-	recorded := false
 	for _, port := range n.Ports() {
-		recorded = recorded || port.Bridge == bridge && port.Unknown == "" && port.Name != bridge
 		switch {
 		case port.Bridge != bridge:
 		case port.Unknown == ovsdb.UnusedNumber:
@@ -199,7 +197,7 @@ func (n *node) noPort(bridge, in, text string) error {
 			ports = append(ports, fmt.Sprintf("%d (%s)", port.Number, port.Name))
 		}
 	}
-	if number, err := strconv.Atoi(in); err == nil && !recorded && len(ports)+len(unnumbered) > 0 {
+	if number, err := strconv.Atoi(in); err == nil && len(ports)+len(unnumbered) > 0 && n.incomplete != nil && !n.incomplete.ports[bridge] {
 		return fmt.Errorf("%w: the ports of bridge %s of node %s were not recorded, and its flows name no port %d: give the output of ovs-ofctl show %s; the ports that they name: %s",
 			ErrQuestion, bridge, n.Name, number, bridge, phrase.FirstNames(append(ports, unnumbered...)))
 	}
