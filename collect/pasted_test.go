@@ -23,6 +23,9 @@ func TestPastedTextsAreReadToTheirEnd(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, flows, says string }{
 		"prose above":              {"a.md", prose + dump, "output:2", ""},
 		"prose above in a .rst":    {"a.rst", prose + dump, "output:2", ""},
+		"an AsciiDoc":              {"a.adoc", "= Flows\n\n----\n" + dump + "----\n", "output:2", ""},
+		"an mbox":                  {"a.mbox", "From x\n\n> " + strings.ReplaceAll(strings.TrimSpace(dump), "\n", "\n> ") + "\n", "output:2", ""},
+		"org":                      {"a.org", "* Flows\n#+begin_example\n" + dump + "#+end_example\n", "output:2", ""},
 		"no extension":             {"ticket", prose + dump, "output:2", ""},
 		"a log above":              {"a.txt", log + "\n" + dump, "output:2", ""},
 		"a log below":              {"a.txt", dump + "and the log:\n\n" + log, "output:2", ""},

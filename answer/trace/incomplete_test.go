@@ -49,6 +49,9 @@ aaaaaaaa-1111-2222-3333-444444444444
     Bridge nowhere
         Port n1
             Interface n1
+    Bridge gone
+        Port g1
+            Interface g1
     Bridge tables
         Port t1
             Interface t1
@@ -77,6 +80,22 @@ OFPST_GROUP_DESC reply (OF1.3) (xid=0x2):
  group_id=10,type=all,bucket=actions=set_field:02:00:00:00:00:01->eth_dst,bucket=actions=dec_ttl
 [root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows nowhere
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,tcp,in_port=n1 actions=group:10
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 show gone
+OFPT_FEATURES_REPLY (OF1.3) (xid=0x2): dpid:0000aabbccddee01
+ 1(g1): addr:02:00:00:00:00:01
+     config:     0
+     state:      LIVE
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 dump-groups gone
+OFPST_GROUP_DESC reply (OF1.3) (xid=0x2):
+ group_id=1,type=indirect,bucket=actions=dec_ttl
+ group_id=2,type=all,bucket=actions=output:775
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 dump-flows gone
+OFPST_FLOW reply (OF1.3) (xid=0x2):
+ cookie=0x0, duration=1s, table=0, n_packets=100, n_bytes=0, priority=20,tcp,in_port=1 actions=output:775
+ cookie=0x0, duration=1s, table=0, n_packets=100, n_bytes=0, priority=20,udp,in_port=1 actions=goto_table:61
+ cookie=0x0, duration=1s, table=0, n_packets=100, n_bytes=0, priority=20,icmp,in_port=1 actions=group:1
+ cookie=0x0, duration=1s, table=0, n_packets=100, n_bytes=0, priority=20,sctp,in_port=1 actions=group:2
+ cookie=0x0, duration=1s, table=61, n_packets=100, n_bytes=0, priority=1 actions=set_field:02:00:00:00:00:09->eth_dst,output:775
 [root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows tables
  cookie=0x0, duration=1s, table=classifier, n_packets=0, n_bytes=0, priority=10,in_port=t1 actions=goto_table:acl
  cookie=0x0, duration=1s, table=acl, n_packets=0, n_bytes=0, priority=20,icmp actions=resubmit(,out)
@@ -95,6 +114,10 @@ func TestWhatIsMissingDecidesNothing(t *testing.T) {
 	}{
 		"nowhere in_port=n1,tcp":  {answer.Unreachable, "explicit drop: group 10: none of the buckets that the packet took sends it anywhere"},
 		"nowhere in_port=n1,icmp": {answer.Unreachable, "missing flow"},
+		"gone in_port=1,tcp":      {answer.Unreachable, "no such port: Nonexistent output port"},
+		"gone in_port=1,udp":      {answer.Unreachable, "no such port: Nonexistent output port"},
+		"gone in_port=1,icmp":     {answer.Unreachable, "explicit drop: group 1: none of the buckets that the packet took sends it anywhere"},
+		"gone in_port=1,sctp":     {answer.Unreachable, "no such port"},
 		"whole in_port=w1,icmp":   {answer.Reachable, "port w2"},
 		"whole in_port=w2,icmp":   {answer.Unreachable, "table 0"},
 		"whole in_port=w1,tcp":    {answer.Undetermined, "the flows of bridge absent were not collected"},

@@ -127,6 +127,8 @@ func TestBlanksOfOutputs(t *testing.T) {
 		"indented by two":      "A list:\n\n  " + strings.ReplaceAll(text, "\n", "\n  "),
 		"blanks without width": strings.ReplaceAll(text, ": ", ":\u200b "),
 		"tabs":                 strings.NewReplacer("\n            ", "\n\t\t\t", "\n        ", "\n\t\t", "\n    ", "\n\t").Replace(text),
+		"a port in bold":       strings.NewReplacer("Port eth0", "**Port eth0**", " 1(p1)", " **1(p1)**", "LIVE", "<b>LIVE</b>").Replace(text),
+		"arrows and remarks":   strings.NewReplacer("Port eth0", "Port eth0   <--- here", "state:    LIVE", "state:    LIVE  # why?").Replace(text),
 		"ports in tabs":        strings.ReplaceAll(text, "\n 1(", "\n\t1("),
 		"ports without blanks": strings.ReplaceAll(text, "\n 1(", "\n1("),
 		"prose behind":         text + "\nThe bridge has lost its port. Interface eth0 is down.\n",
@@ -331,5 +333,18 @@ func TestWhatIsNoOutputIsNamed(t *testing.T) {
 		"$ ovs-ofctl dump-flows br0\n$ ovs-vsctl show\n$ ls\n":                                "",
 	} {
 		expect.Equal(t, strings.Join(ticket.Read(text).Unfit, "\n"), want, text)
+	}
+}
+
+// TestOutputsOfALoop has the flows of two bridges below a loop, which prints the name of each bridge, and loops that do not.
+func TestOutputsOfALoop(t *testing.T) {
+	const loop = "[root@n1 ~]# for i in $(ovs-vsctl list-br); do echo \"== $i\"; ovs-ofctl dump-flows $i; done\n"
+	for _, name := range []string{"== %s", "%s", "--- %s ---", "%s:", "### Bridge %s", "*** %s ***"} {
+		of := func(bridge string) string { return strings.Replace(name, "%s", bridge, 1) + "\n" }
+		expect.Equal(t, found(loop+of("br-int")+flows+of("br-ex")+flows+flow), [][2]string{{"n1 dump-flows br-int OpenFlow13", flows}, {"dump-flows br-ex OpenFlow13", flows + flow}}, name)
+	}
+	unnamed := [][2]string{{"dump-flows OpenFlow13", flows}, {"dump-flows OpenFlow13", flows + flow}}
+	for _, line := range []string{"$ for i in a b; do ovs-ofctl dump-flows $i; done", "$ ovs-vsctl list-br | xargs -n1 ovs-ofctl dump-flows", "$ while read i; do ovs-ofctl dump-flows \"$i\"; done < bridges"} {
+		expect.Equal(t, found(line+"\n"+flows+flows+flow), unnamed, line)
 	}
 }

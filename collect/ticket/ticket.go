@@ -109,6 +109,8 @@ type splitter struct {
 	shapes    []shape // that lines without a command may have
 	filter    string  // the command line before, where it prints a part of a file; "" for another one
 	unfit     []string
+	// variable reports that the command line before has a variable in place of a bridge, as in a loop: a line above each output may name it.
+	variable bool
 }
 
 // running is a command whose output is read.
@@ -147,6 +149,7 @@ func (s *splitter) add(line string, width int) {
 	}
 	if commands := readCommands(line); commands != nil {
 		s.filter = ""
+		s.variable = slices.ContainsFunc(commands, func(c command) bool { return c.known && c.run.Argument == "" && dumpOf(c.run.Command.Name) != nil })
 		s.close()
 		s.next = nil
 		for _, c := range commands {
@@ -231,6 +234,7 @@ func (r *running) write(line string, width int) {
 	r.width, r.open = width, r.Run.Command.Name == workdir.RecordedSwitchShow && openRow.MatchString(line)
 	line = withoutIndent(line, r.indent)
 	if isDense(r.Run.Command) { // both shows are indented by blanks
+		line = withoutPointers(unmarked(line))
 		bare := strings.TrimLeft(line, "\t")
 		line = strings.Repeat("    ", len(line)-len(bare)) + bare
 	}
@@ -267,7 +271,8 @@ func (r *running) isOver(line string, next running) bool {
 	case r.Run.Command.Name == next.Run.Command.Name && r.dump != nil:
 		return r.hasEntries() && isHeadline(line) && !r.more
 	}
-	return r.output.Len() > 0 && r.Run.Command.Name == next.Run.Command.Name && next.Run.Command.Name != workdir.RecordedConntrack
+	same := r.Run.Command.Name == next.Run.Command.Name || r.isStatus() && next.isStatus()
+	return r.output.Len() > 0 && same && next.Run.Command.Name != workdir.RecordedConntrack
 }
 
 // begins reports whether a line is the first of the command's output.
@@ -300,6 +305,8 @@ var (
 	shownPort   = regexp.MustCompile(`^ *(?:\d+|LOCAL)\([^)]*\): `)
 	shownFDB    = regexp.MustCompile(`^ *port +VLAN +MAC `)
 	shownServer = regexp.MustCompile(`^[0-9a-f]{4}$`)
+	// namedBridge matches a line that a loop prints above the output for a bridge: "== br0", "bridge br0:".
+	namedBridge = regexp.MustCompile(`(?i)^\W*(?:bridge:? )?([a-z][\w.-]*?)\W*$`)
 	// separator matches what Mininet's dpctl prints above the output of each switch.
 	separator = regexp.MustCompile(`^\*\*\* (\S+) -+$`)
 	// heading matches a heading that names a node: "On node A:", "## compute-1 (hypervisor)", "**Node 2:**".
@@ -353,6 +360,9 @@ func (s *splitter) addToDump(line string, width int) {
 			return
 		}
 		r.more = strings.Contains(line, "flags=[more]")
+		if match := namedBridge.FindStringSubmatch(s.before[1]); s.variable && r.Run.Argument == "" && match != nil {
+			r.Run.Argument = match[1]
+		}
 		r.Run.OpenFlow = max(r.Run.OpenFlow, version)
 		r.dump.add(line, width)
 	case isFence(line) && r.hasEntries():
@@ -370,7 +380,7 @@ func (s *splitter) addToDump(line string, width int) {
 		r.others = 0
 	case isGap(line, spaced):
 		r.dump.gaps++
-	case line == "(END)": // less shows that the output ends here
+	case line == "(END)", s.variable && strings.HasSuffix(line, ":") && namedBridge.MatchString(line): // of less, and of a loop
 	case r.hasEntries() && isBreak(line) && !recording.IsLogLine(line):
 		r.dump.ending = line
 	case r.others == 0 && r.dump.goesOn(line):

@@ -95,6 +95,9 @@ func TestPastedOutputs(t *testing.T) {
 		"headings that name nodes": {"On node A:\novs-vsctl show\n" + shown + "\n**Host B**\n\novs-ofctl dump-flows br-int\n" + flows, [][2]string{{"A ovs-vsctl.show", shown}, {"B dump-flows br-int OpenFlow13", flows}}},
 		"replies without commands": {groups + flows, [][2]string{{"dump-groups OpenFlow13", groups}, {"dump-flows OpenFlow13", flows}}},
 		"Mininet":                  {"mininet> dpctl dump-flows\n*** s1 -----\n" + flows + "*** s2 -----\n" + flows, [][2]string{{"dump-flows s1 OpenFlow13", flows}, {"dump-flows s2 OpenFlow13", flows}}},
+		"kube-ovn's status of SB":  {"root@admin:~# kubectl ko sb status\n" + status + "status: ok\n", [][2]string{{"admin cluster.status.sb", status + "status: ok\n"}}},
+		"kube-ovn's both statuses": {"$ kubectl ko nb status; kubectl ko sb status\n" + status + strings.Replace(status, "North", "South", 1), [][2]string{{"cluster.status.nb", status}, {"cluster.status.sb", strings.Replace(status, "North", "South", 1)}}},
+		"kube-ovn's in a sentence": {"Output of `kubectl ko nb status`:\n```\n" + status + "```\n", [][2]string{{"cluster.status.nb", status}}},
 		"kube-ovn's statuses":      {"$ kubectl ko nb status\n" + status, [][2]string{{"cluster.status.nb", status}}},
 	} {
 		expect.Equal(t, found(c.text), c.want, name)
