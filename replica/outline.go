@@ -30,7 +30,7 @@ func (s *starter) outline(ctx context.Context) (*ovsdb.Outline, error) {
 	if err != nil && shown == nil {
 		return nil, err
 	}
-	o := &outliner{wd: s.wd, root: shown, names: portNames{}}
+	o := &outliner{wd: s.wd, root: shown, names: portNames{}, added: map[*ovsdb.Outline]bool{}}
 	if shown == nil {
 		o.root = ovsdb.NewOutline()
 	}
@@ -49,8 +49,12 @@ func (s *starter) outline(ctx context.Context) (*ovsdb.Outline, error) {
 		numbered[port.Bridge] = append(numbered[port.Bridge], port)
 	}
 	for _, bridge := range o.root.Below("Bridge") {
+		printed := len(bridge.Below("Interface"))
 		if err := o.complete(ctx, bridge, numbered[bridge.Name]); err != nil {
 			return nil, err
+		}
+		if o.added[bridge] || len(bridge.Below("Interface")) > printed {
+			bridge.SetUnknown(ovsdb.UnknownPorts)
 		}
 	}
 	from := "bridges " + strings.Join(dumped, ", ") + " were made from their dumps and ovs-ofctl show; port types, tunnels, bonds and VLAN settings are not known"
@@ -69,15 +73,18 @@ func (s *starter) outline(ctx context.Context) (*ovsdb.Outline, error) {
 type outliner struct {
 	wd      *workdir.Dir
 	root    *ovsdb.Outline
-	names   portNames // of all interfaces
-	assumed []string  // ports whose number alone is known
+	names   portNames               // of all interfaces
+	added   map[*ovsdb.Outline]bool // the bridges that ovs-vsctl show did not print
+	assumed []string                // ports whose number alone is known
 }
 
 // addBridge adds a bridge, with its local port, if the outline lacks it.
 func (o *outliner) addBridge(name string) {
 	if o.root.Find("Bridge", name) == nil {
 		o.names[name] = true
-		o.addPort(o.root.Row("Bridge", name), name).Set("type", "internal")
+		bridge := o.root.Row("Bridge", name)
+		o.added[bridge] = true
+		o.addPort(bridge, name).Set("type", "internal")
 	}
 }
 

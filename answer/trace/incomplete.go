@@ -4,23 +4,29 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/answer/trace/follow"
+	"ovs-offline/answer/trace/host"
+	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/pass"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 )
 
-// incomplete is what is known to be missing in the flow tables and groups of a replica.
+// incomplete is what is known to be missing in the flow tables, groups, ports and learned addresses of a replica.
 type incomplete struct {
 	recorded map[string]bool             // the bridges whose flows were recorded
 	partial  map[string]*workdir.Partial // the dumps of flows of which a part was recorded, by bridge
 	rejected map[tableOf][]openflow.Key  // the flows that could not be restored
 	unread   map[string]bool             // the bridges with lines whose flow, and so its table, is not known
 	groups   map[groupOf]bool            // the groups that are placeholders
-	ports    map[string]bool             // the bridges whose ports were recorded
+	listed   map[string]bool             // the bridges whose ports an output lists
+	ports    map[string]bool             // the bridges of which the VLANs or the numbers of some ports were not recorded
+	learned  map[string]string           // why it is not known which MAC addresses a bridge had learned, "" if it is known
 }
 
 // groupOf is a group of a bridge.
@@ -30,15 +36,16 @@ type groupOf struct {
 }
 
 // readIncomplete reads what is missing from the manifest and the report of a start.
-func readIncomplete(wd *workdir.Dir, manifest *workdir.Manifest, start *report.Report) (*incomplete, error) {
-	found := &incomplete{recorded: map[string]bool{}, partial: map[string]*workdir.Partial{}, rejected: map[tableOf][]openflow.Key{}, unread: map[string]bool{}, groups: map[groupOf]bool{}, ports: map[string]bool{}}
+func readIncomplete(node *host.Host, wd *workdir.Dir, manifest *workdir.Manifest, start *report.Report) (*incomplete, error) {
+	found := &incomplete{recorded: map[string]bool{}, partial: map[string]*workdir.Partial{}, rejected: map[tableOf][]openflow.Key{}, unread: map[string]bool{}, groups: map[groupOf]bool{},
+		listed: map[string]bool{}, ports: node.UnknownPorts, learned: map[string]string{}}
 	bridges, err := wd.DumpedBridges(workdir.Flows)
 	if err != nil {
 		return nil, err
 	}
 	for _, bridge := range bridges {
 		found.recorded[bridge] = true
-		found.ports[bridge] = portsRecorded(wd, bridge)
+		found.listed[bridge] = isListed(wd, bridge)
 		if partial := manifest.Partial(wd.Relative(wd.DumpFile(bridge, workdir.Flows))); partial != nil {
 			found.partial[bridge] = partial
 		}
@@ -64,16 +71,37 @@ func readIncomplete(wd *workdir.Dir, manifest *workdir.Manifest, start *report.R
 			found.groups[groupOf{item.Bridge, group.ID}] = true
 		}
 	}
+	for _, b := range start.Bridges {
+		if found.learned[b.Name], err = unlearned(node, wd, b.Name); err != nil {
+			return nil, err
+		}
+	}
 	return found, nil
 }
 
-// portsRecorded reports whether an output was collected that lists the ports of a bridge.
-func portsRecorded(wd *workdir.Dir, bridge string) bool {
+// isListed reports whether an output was collected that lists the ports of a bridge.
+func isListed(wd *workdir.Dir, bridge string) bool {
 	return slices.ContainsFunc([]string{wd.Database(workdir.OVS), wd.Recorded(workdir.RecordedDatabaseDump), wd.Recorded(workdir.RecordedList("Interface")),
 		wd.Recorded(workdir.RecordedSwitchShow), wd.Recorded(workdir.RecordedDpifShow), wd.BridgeRecorded(bridge, workdir.RecordedShow)}, func(path string) bool {
 		_, err := os.Stat(path)
 		return err == nil
 	})
+}
+
+// unlearned returns why it is not known which MAC addresses a bridge had learned, "" if it is known.
+func unlearned(node *host.Host, wd *workdir.Dir, bridge string) (string, error) {
+	text, _, err := workdir.CollectedText(wd.BridgeRecorded(bridge, workdir.RecordedFDB))
+	if text == "" || err != nil {
+		return fmt.Sprintf("the MAC addresses that it had learned were not recorded: ovs-appctl fdb/show %s has them", bridge), err
+	}
+	for mac := range appctl.LearnedMACs(text) {
+		if number, err := strconv.Atoi(mac.Port); err == nil {
+			if port, known := node.Numbered(bridge, number); !known || port.Unknown == ovsdb.UnknownNumber || port.Unknown == ovsdb.UnusedNumber {
+				return fmt.Sprintf("it had learned addresses at port %d, whose name was not recorded: ovs-ofctl show %s has it", number, bridge), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // reject adds a flow that could not be restored.
@@ -99,7 +127,7 @@ func (i *incomplete) doubt(p *pass.Pass) string {
 		switch {
 		case !i.recorded[stage.Bridge]:
 			return fmt.Sprintf("the flows of bridge %s were not collected", stage.Bridge)
-		case !i.ports[stage.Bridge] && slices.ContainsFunc(stage.Lines, isFlood):
+		case !i.listed[stage.Bridge] && slices.ContainsFunc(stage.Lines, isFlood):
 			return fmt.Sprintf("the packet is sent to all or several ports of bridge %[1]s, whose ports were not recorded: ovs-ofctl show %[1]s has them", stage.Bridge)
 		case partial != nil && !slices.Contains(partial.WholeTables, stage.Table):
 			return fmt.Sprintf("the packet meets table %d of bridge %s, of whose flows only a part was collected: %s", stage.Table, stage.Bridge, partial)
@@ -107,6 +135,9 @@ func (i *incomplete) doubt(p *pass.Pass) string {
 			return fmt.Sprintf("the packet meets table %d of bridge %s, and collected lines of its flows could not be read: ovs-offline report lists them", stage.Table, stage.Bridge)
 		case rejected:
 			return fmt.Sprintf("the packet meets table %d of bridge %s, and flows there that could match it were collected and not restored: ovs-offline report lists them", stage.Table, stage.Bridge)
+		}
+		if why := i.switching(p, stage); why != "" {
+			return why
 		}
 		if group := i.placeholder(stage); group != "" {
 			return fmt.Sprintf("the packet is sent to group %s of bridge %s, which was not collected", group, stage.Bridge)
@@ -118,6 +149,21 @@ func (i *incomplete) doubt(p *pass.Pass) string {
 // isFlood reports whether a line of a trace is an action whose ports the switch chooses.
 func isFlood(line string) bool {
 	return slices.Contains([]string{"NORMAL", "FLOOD", "ALL"}, strings.TrimSpace(line))
+}
+
+// switching returns why it is not known where the action NORMAL of a stage sends the packet, "" if it is known, or there is none.
+func (i *incomplete) switching(p *pass.Pass, stage pass.Stage) string {
+	if !slices.Contains(stage.Lines, "NORMAL") {
+		return ""
+	}
+	if i.ports[stage.Bridge] {
+		return fmt.Sprintf("bridge %s forwards with NORMAL, and the VLANs or the numbers of some of its ports were not recorded: ovs-vsctl show has VLANs, ovs-ofctl show numbers", stage.Bridge)
+	}
+	toAll := isMulticast(p.Flow.Get("dl_dst")) && !p.Sets("dl_dst")
+	if why := i.learned[stage.Bridge]; why != "" && stage.Floods() && !toAll {
+		return fmt.Sprintf("bridge %s floods the packet with NORMAL, and %s", stage.Bridge, why)
+	}
+	return ""
 }
 
 // placeholder returns the group that a stage sends the packet to if nothing of it was collected, "" for none.

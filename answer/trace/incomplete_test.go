@@ -57,6 +57,21 @@ aaaaaaaa-1111-2222-3333-444444444444
             Interface t1
         Port t2
             Interface t2
+    Bridge switches
+        Port s1
+            Interface s1
+        Port s2
+            tag: 7
+            Interface s2
+        Port s3
+            Interface s3
+    Bridge learned
+        Port l1
+            Interface l1
+        Port l2
+            Interface l2
+        Port l3
+            Interface l3
 [root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows whole
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,icmp,in_port=w1 actions=output:w2
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=10,tcp,in_port=w1 actions=output:to-absent
@@ -101,6 +116,31 @@ OFPST_FLOW reply (OF1.3) (xid=0x2):
  cookie=0x0, duration=1s, table=acl, n_packets=0, n_bytes=0, priority=20,icmp actions=resubmit(,out)
  cookie=0x0, duration=1s, table=acl, n_packets=0, n_bytes=0, priority=10 actions=drop
  cookie=0x0, duration=1s, table=out, n_packets=0, n_bytes=0, priority=1 actions=output:t2
+[root@n1 ~]# ovs-ofctl show switches
+OFPT_FEATURES_REPLY (xid=0x2): dpid:0000020000000001
+n_tables:254, n_buffers:0
+ 1(s1): addr:02:00:00:00:00:11
+ 2(s2): addr:02:00:00:00:00:12
+ 3(s3): addr:02:00:00:00:00:13
+[root@n1 ~]# ovs-ofctl dump-flows switches
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=0 actions=NORMAL
+[root@n1 ~]# ovs-ofctl --names dump-flows learned
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=9,in_port=l3 actions=output:l1
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=0 actions=NORMAL
+[root@n1 ~]# ovs-appctl fdb/show learned
+ port  VLAN  MAC                Age
+    2     0  02:00:00:00:00:22    1
+[root@n1 ~]# ovs-ofctl show unshown
+OFPT_FEATURES_REPLY (xid=0x2): dpid:0000020000000002
+n_tables:254, n_buffers:0
+ 1(u1): addr:02:00:00:00:00:31
+ 2(u2): addr:02:00:00:00:00:32
+[root@n1 ~]# ovs-ofctl dump-flows unshown
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=9,icmp actions=output:2
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=0 actions=NORMAL
+[root@n1 ~]# ovs-appctl fdb/show unshown
+ port  VLAN  MAC                Age
+    2     0  02:00:00:00:00:32    1
 `
 
 // TestWhatIsMissingDecidesNothing asks about packets that meet tables of which a part was not collected or not restored, bridges without
@@ -112,12 +152,19 @@ func TestWhatIsMissingDecidesNothing(t *testing.T) {
 		verdict answer.Verdict
 		says    string // in the first line, or of a drop in the reason and the rule
 	}{
-		"nowhere in_port=n1,tcp":  {answer.Unreachable, "explicit drop: group 10: none of the buckets that the packet took sends it anywhere"},
-		"nowhere in_port=n1,icmp": {answer.Unreachable, "missing flow"},
-		"gone in_port=1,tcp":      {answer.Unreachable, "no such port: Nonexistent output port"},
-		"gone in_port=1,udp":      {answer.Unreachable, "no such port: Nonexistent output port"},
-		"gone in_port=1,icmp":     {answer.Unreachable, "explicit drop: group 1: none of the buckets that the packet took sends it anywhere"},
-		"gone in_port=1,sctp":     {answer.Unreachable, "no such port"},
+		"gone in_port=1,tcp":                             {answer.Unreachable, "no such port: Nonexistent output port"},
+		"gone in_port=1,udp":                             {answer.Unreachable, "no such port: Nonexistent output port"},
+		"gone in_port=1,icmp":                            {answer.Unreachable, "explicit drop: group 1: none of the buckets that the packet took sends it anywhere"},
+		"gone in_port=1,sctp":                            {answer.Unreachable, "no such port"},
+		"nowhere in_port=n1,tcp":                         {answer.Unreachable, "explicit drop: group 10: none of the buckets that the packet took sends it anywhere"},
+		"nowhere in_port=n1,icmp":                        {answer.Unreachable, "missing flow"},
+		"switches in_port=1,dl_dst=ff:ff:ff:ff:ff:ff":    {answer.Reachable, "port s3"},
+		"switches in_port=1,dl_dst=02:00:00:00:00:99":    {answer.Undetermined, "bridge switches floods the packet with NORMAL, and the MAC addresses that it had learned were not recorded"},
+		"learned in_port=l3":                             {answer.Reachable, "port l1"},
+		"learned in_port=l1,dl_dst=02:00:00:00:00:22":    {answer.Undetermined, "it had learned addresses at port 2, whose name was not recorded"},
+		"unshown in_port=1,icmp":                         {answer.Reachable, "port u2"},
+		"unshown in_port=1,tcp,dl_dst=02:00:00:00:00:32": {answer.Undetermined, "bridge unshown forwards with NORMAL, and the VLANs or the numbers of some of its ports were not recorded"},
+
 		"whole in_port=w1,icmp":   {answer.Reachable, "port w2"},
 		"whole in_port=w2,icmp":   {answer.Unreachable, "table 0"},
 		"whole in_port=w1,tcp":    {answer.Undetermined, "the flows of bridge absent were not collected"},

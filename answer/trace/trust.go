@@ -54,7 +54,7 @@ func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (trust answe
 		return trust, nil, err
 	}
 	if start.Synthesised == nil {
-		if lacks, err = readIncomplete(wd, manifest, start); err != nil {
+		if lacks, err = readIncomplete(node, wd, manifest, start); err != nil {
 			return trust, nil, err
 		}
 	}

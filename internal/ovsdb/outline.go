@@ -14,15 +14,17 @@ import (
 	"ovs-offline/internal/lines"
 )
 
-// Unknown is the key in the external_ids of an interface or a switch that a start made from what
-// commands printed. Its value is what was not recorded: of a port its name, its number or its type, of the
-// switch its settings. A port has an UnusedNumber if its number was not recorded and flows name ports by names.
+// Unknown is the key in the external_ids of an interface, a bridge or a switch that a start made from what
+// commands printed. Its value is what was not recorded: of a port its name, its number or its type, of a bridge the
+// VLANs or the numbers of some ports, of the switch its settings. A port has an UnusedNumber if its number was not
+// recorded and flows name ports by names.
 const (
 	Unknown         = "ovs-offline-unknown"
 	UnknownName     = "name"
 	UnknownNumber   = "number"
 	UnusedNumber    = "unused number"
 	UnknownType     = "type"
+	UnknownPorts    = "ports"
 	UnknownSettings = "external_ids"
 )
 

@@ -157,6 +157,17 @@ func (p *Pass) Floods() bool {
 	return false
 }
 
+// Sets reports whether an action of the pass sets a field. The order of actions in nested
+// lookups is not known, so an action that comes later counts too.
+func (p *Pass) Sets(field string) bool {
+	for line := range p.lines {
+		if flow.PrintedName(openflow.Target(line)) == field {
+			return true
+		}
+	}
+	return false
+}
+
 // HashMask returns the bits of dp_hash on which the pass depends, 0 for none.
 func (p *Pass) HashMask() uint32 {
 	match := hashMask.FindStringSubmatch(p.Megaflow)

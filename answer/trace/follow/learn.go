@@ -128,7 +128,7 @@ func (s stageFields) value(name string) string {
 	if name == "in_port" {
 		return s.inPort()
 	}
-	if s.sets(name) {
+	if s.pass.Sets(name) {
 		return ""
 	}
 	if name == "nw_proto" {
@@ -154,14 +154,6 @@ func (s stageFields) inPort() string {
 		}
 	}
 	return found
-}
-
-// sets reports whether an action of the pass sets a field. The order of actions in nested
-// lookups is not known, so an action that comes later counts too.
-func (s stageFields) sets(name string) bool {
-	sets := func(line string) bool { return flow.PrintedName(openflow.Target(line)) == name }
-	return slices.ContainsFunc(s.pass.Resumed, sets) ||
-		slices.ContainsFunc(s.pass.Stages, func(stage pass.Stage) bool { return slices.ContainsFunc(stage.Lines, sets) })
 }
 
 // mayDecide reports whether a stage of a pass may go another way with the flow.

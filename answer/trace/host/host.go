@@ -32,6 +32,8 @@ type Host struct {
 	Zones map[uint16]string
 	// Conntrack holds the recorded connections.
 	Conntrack conntrack.Tracker
+	// UnknownPorts has the bridges of which the VLANs or the numbers of some ports were not recorded.
+	UnknownPorts map[string]bool
 	// Remarks are what was not recorded of the node, or can't be read.
 	Remarks []string
 

@@ -49,7 +49,7 @@ type reader struct {
 }
 
 func newReader(name string, wd *workdir.Dir) *reader {
-	made := &Host{Name: name, Networks: map[string][]string{}, Zones: map[uint16]string{}, ports: map[string]*Port{}, numbers: map[string]*Port{}, options: map[string]map[odp.Option]string{}}
+	made := &Host{Name: name, Networks: map[string][]string{}, Zones: map[uint16]string{}, UnknownPorts: map[string]bool{}, ports: map[string]*Port{}, numbers: map[string]*Port{}, options: map[string]map[odp.Option]string{}}
 	made.asker.init(name, wd)
 	return &reader{made, wd}
 }
@@ -178,7 +178,9 @@ func (r *reader) addRows(rows selectRows) error {
 		r.version = row.String("ovs_version")
 	}
 	for _, row := range bridges {
-		ovn.Zones(r.Zones).AddIDs(row.Map("external_ids"))
+		ids := row.Map("external_ids")
+		ovn.Zones(r.Zones).AddIDs(ids)
+		r.UnknownPorts[row.String("name")] = ids[ovsdb.Unknown] == ovsdb.UnknownPorts
 	}
 	r.addAgentNetworks(bridges)
 	if len(r.Zones) == 0 {

@@ -10,8 +10,8 @@ import (
 	"ovs-offline/test/check/expect"
 )
 
-// TestPortsWithMACAddressesOnly checks which addresses a packet gets between ports of which the databases have no IP address.
-func TestPortsWithMACAddressesOnly(t *testing.T) {
+// TestAddressesBetweenPortsWithoutAny checks which addresses a packet gets between ports of which the databases have no IP address.
+func TestAddressesBetweenPortsWithoutAny(t *testing.T) {
 	port := func(name, network, mac string, ips ...string) Endpoint {
 		e := Endpoint{Name: name, Switch: network, MAC: mac}
 		for _, ip := range ips {

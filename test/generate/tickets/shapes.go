@@ -29,6 +29,12 @@ func shapes() []Form {
 			}
 			return plain(n, n.without(Groups))
 		}},
+		Form{Name: "without fdb/show", Shows: "no fdb/show: what NORMAL had learned is missing", Lacks: `fdb/show`, Write: func(n *Node) string {
+			if len(n.outputs(FDB)) == 0 {
+				return ""
+			}
+			return plain(n, n.without(FDB))
+		}},
 		Form{Name: "without a bridge", Shows: "no flows of the bridge to which a patch port leads", Lacks: `flows`, Write: func(n *Node) string {
 			if n.Peer == "" {
 				return ""
