@@ -126,6 +126,9 @@ func (o *outliner) complete(ctx context.Context, bridge *ovsdb.Outline, dpif []a
 	}
 	without := ports.unnumbered()
 	if len(without) == 0 {
+		if len(dpif)+len(show.Ports) == 0 { // flows alone were collected
+			o.assume(ports, flows.numbers)
+		}
 		return nil
 	}
 	unknown := ovsdb.UnknownNumber
