@@ -57,6 +57,28 @@ aaaaaaaa-1111-2222-3333-444444444444
             Interface t1
         Port t2
             Interface t2
+    Bridge alike
+        Port a1
+            Interface a1
+        Port patch-alike-to-provider-one
+            Interface patch-alike-to-provider-one
+                type: patch
+                options: {peer=patch-one-to-alike}
+        Port patch-alike-to-provider-two
+            Interface patch-alike-to-provider-two
+                type: patch
+                options: {peer=patch-two-to-alike}
+    Bridge alike-ex
+        Port e1
+            Interface e1
+        Port patch-one-to-alike
+            Interface patch-one-to-alike
+                type: patch
+                options: {peer=patch-alike-to-provider-one}
+        Port patch-two-to-alike
+            Interface patch-two-to-alike
+                type: patch
+                options: {peer=patch-alike-to-provider-two}
     Bridge switches
         Port s1
             Interface s1
@@ -116,6 +138,28 @@ OFPST_FLOW reply (OF1.3) (xid=0x2):
  cookie=0x0, duration=1s, table=acl, n_packets=0, n_bytes=0, priority=20,icmp actions=resubmit(,out)
  cookie=0x0, duration=1s, table=acl, n_packets=0, n_bytes=0, priority=10 actions=drop
  cookie=0x0, duration=1s, table=out, n_packets=0, n_bytes=0, priority=1 actions=output:t2
+[root@n1 ~]# ovs-ofctl show alike
+OFPT_FEATURES_REPLY (xid=0x2): dpid:0000020000000003
+n_tables:254, n_buffers:0
+ 1(a1): addr:02:00:00:00:00:41
+ 2(patch-alike-to-): addr:02:00:00:00:00:42
+ 3(patch-alike-to-): addr:02:00:00:00:00:43
+[root@n1 ~]# ovs-ofctl show alike-ex
+OFPT_FEATURES_REPLY (xid=0x2): dpid:0000020000000004
+n_tables:254, n_buffers:0
+ 1(e1): addr:02:00:00:00:00:51
+ 2(patch-one-to-al): addr:02:00:00:00:00:52
+ 3(patch-two-to-al): addr:02:00:00:00:00:53
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 dump-flows alike
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=9,icmp actions=push_vlan:0x8100,set_field:4103->vlan_vid,output:3
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=8,tcp actions=output:2
+[root@n1 ~]# ovs-ofctl -O OpenFlow13 dump-flows alike-ex
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=9,in_port=2 actions=output:1
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=9,in_port=3 actions=drop
+[root@n1 ~]# ovs-appctl fdb/show alike-ex
+ port  VLAN  MAC                Age
+    2     7  02:00:00:00:00:61    1
+    3     0  02:00:00:00:00:62    1
 [root@n1 ~]# ovs-ofctl show switches
 OFPT_FEATURES_REPLY (xid=0x2): dpid:0000020000000001
 n_tables:254, n_buffers:0
@@ -158,6 +202,8 @@ func TestWhatIsMissingDecidesNothing(t *testing.T) {
 		"gone in_port=1,sctp":                            {answer.Unreachable, "no such port"},
 		"nowhere in_port=n1,tcp":                         {answer.Unreachable, "explicit drop: group 10: none of the buckets that the packet took sends it anywhere"},
 		"nowhere in_port=n1,icmp":                        {answer.Unreachable, "missing flow"},
+		"alike in_port=1,icmp":                           {answer.Reachable, "port e1"},
+		"alike in_port=1,tcp":                            {answer.Unreachable, "alike-ex, table 0"},
 		"switches in_port=1,dl_dst=ff:ff:ff:ff:ff:ff":    {answer.Reachable, "port s3"},
 		"switches in_port=1,dl_dst=02:00:00:00:00:99":    {answer.Undetermined, "bridge switches floods the packet with NORMAL, and the MAC addresses that it had learned were not recorded"},
 		"learned in_port=l3":                             {answer.Reachable, "port l1"},

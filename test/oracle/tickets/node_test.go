@@ -186,6 +186,9 @@ func (w *whole) ask(t *testing.T, n *fidelity.Replica, flows []string) {
 			all = append(all, packet{flow, end})
 		}
 	}
+	if len(all) == 0 {
+		t.Fatalf("the whole node has no answer for any of %d packets", len(flows))
+	}
 	most := sweep.Count(10, 8)
 	for i := range min(most, len(all)) {
 		w.packets = append(w.packets, all[i*len(all)/min(most, len(all))])
