@@ -580,11 +580,12 @@ func changes(l *live) []planned {
 	}
 	in := packet{from: "external/172.24.4.1", to: "172.24.4.22", label: "ext0", address: "172.24.4.22", port: 443, verdict: "REACHABLE compute2", at: []string{"vm3"}}
 	return []planned{
-		{what: "provider network", args: []string{"ls-add", "public9", "--", "lsp-add", "public9", "net9", "--", "lsp-set-type", "net9", "localnet", "--", "lsp-set-addresses", "net9", "unknown", "--",
-			"lsp-set-options", "net9", "network_name=physnet1", "--", "set", "Logical_Switch_Port", "net9", "tag=99"}, nothing: true},
-		{what: "new router with gateways", args: []string{"lr-add", "r9", "--", "lrp-add", "r9", "r9-public", "00:00:00:00:cc:01", "172.24.9.9/24", "--", "lr-nat-add", "r9", "snat", "172.24.9.9", "10.9.0.0/24", "--",
+		// Tunnel keys are requested: ovn-northd gives those of ports that it sees first together in an order of its own.
+		{what: "provider network", args: []string{"ls-add", "public9", "--", "set", "Logical_Switch", "public9", "other_config:requested-tnl-key=901", "--", "lsp-add", "public9", "net9", "--", "lsp-set-type", "net9", "localnet", "--", "lsp-set-addresses", "net9", "unknown", "--",
+			"lsp-set-options", "net9", "network_name=physnet1", "requested-tnl-key=1", "--", "set", "Logical_Switch_Port", "net9", "tag=99"}, nothing: true},
+		{what: "new router with gateways", args: []string{"lr-add", "r9", "--", "set", "Logical_Router", "r9", "options:requested-tnl-key=902", "--", "lrp-add", "r9", "r9-public", "00:00:00:00:cc:01", "172.24.9.9/24", "--", "lr-nat-add", "r9", "snat", "172.24.9.9", "10.9.0.0/24", "--",
 			"lrp-set-gateway-chassis", "r9-public", gateway, "20", "--", "lrp-set-gateway-chassis", "r9-public", compute1, "10", "--",
-			"lsp-add", "public9", "public-r9", "--", "lsp-set-type", "public-r9", "router", "--", "lsp-set-addresses", "public-r9", "router", "--", "lsp-set-options", "public-r9", "router-port=r9-public"}},
+			"lsp-add", "public9", "public-r9", "--", "lsp-set-type", "public-r9", "router", "--", "lsp-set-addresses", "public-r9", "router", "--", "lsp-set-options", "public-r9", "router-port=r9-public", "requested-tnl-key=2"}},
 		{what: "next hop known", args: []string{"static-mac-binding-add", external, "172.24.4.1", "02:00:00:00:00:fe"}},
 		{what: "second gateway of a lower priority", round: 1, args: []string{"lrp-set-gateway-chassis", external, compute1, "1"}, packets: []packet{out("gateway"), in}},
 		{what: "second gateway of an equal priority", round: 1, args: []string{"lrp-set-gateway-chassis", external, compute1, "2"}, nothing: true},
