@@ -1,0 +1,148 @@
+package collect
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
+)
+
+// listed are the lists of ovn-nbctl that are rows of a table, the options that make rows, and what is known of them.
+type listed struct {
+	makes [][]string
+	lists []string // the words of each list
+	table string
+	want  workdir.KnownTable
+	key   []string          // columns that tell the rows apart
+	unset map[string]string // what a list prints for values that are not set, by columns
+}
+
+func lists() map[string]listed {
+	return map[string]listed{
+		"ACLs": {
+			makes: [][]string{
+				{"ls-add", "sw0", "--", "lsp-add", "sw0", "vm1", "--", "pg-add", "pg0", "vm1"},
+				{"acl-add", "sw0", "from-lport", "1000", `ip4 && (tcp.dst == 80 || tcp.dst == 443) && inport == "vm1"`, "allow-related"},
+				{"--log", "--severity=alert", "--meter=m 1", "--name=my (acl), 1", "acl-add", "sw0", "to-lport", "1001", "ip4.src == $as && (udp)", "drop"},
+				{"--log", "acl-add", "sw0", "to-lport", "999", "ip", "reject"},
+				{"--log", "--name=plain", "acl-add", "sw0", "to-lport", "998", "ip6", "allow-stateless"},
+				{"--log", "--severity=info", "acl-add", "sw0", "to-lport", "997", "ip6", "allow"},
+				{"--label=1234", "acl-add", "sw0", "to-lport", "1002", "ip4 && icmp", "allow-related"},
+				{"--apply-after-lb", "acl-add", "sw0", "from-lport", "5", `ip4 && inport == "a) drop"`, "allow"},
+				{"--type=port-group", "acl-add", "pg0", "to-lport", "1", "outport == @pg0 && ip", "drop"},
+			},
+			lists: []string{"acl-list sw0", "--type=port-group acl-list pg0"}, table: "ACL",
+			want: workdir.KnownTable{Unnamed: true, Columns: []string{"action", "direction", "label", "log", "match", "priority"}}, key: []string{"direction", "priority"},
+		},
+	}
+}
+
+// TestLists makes rows with ovn-nbctl, and compares what is read of its lists with what is in the database.
+func TestLists(t *testing.T) {
+	central := ovs.StartCentral(t)
+	for name, c := range lists() {
+		for _, words := range c.makes {
+			central.Nbctl(words...)
+		}
+		all := rowsIn(t, filepath.Join(folder(t, map[string]string{"all": c.table + " table\n" + central.Nbctl("list", c.table)}), "all"), c.table)
+		read := 0
+		for _, list := range c.lists {
+			printed := central.Nbctl(strings.Fields(list)...)
+			known, path, lost := partIn(t, workdir.NB, "Here:\n\n[root@n1 ~]# ovn-nbctl "+list+"\n"+printed+"[root@n1 ~]# ovs-vsctl show\n"+shownBridges)
+			c.want.Rows = known[c.table].Rows
+			expect.Equal(t, known, map[string]workdir.KnownTable{c.table: c.want}, name+": "+list)
+			expect.Equal(t, strings.Contains(lost, fmt.Sprintf("of the table %s of the OVN NB database, a part was printed: %s; a replica has nothing of it: give the output of `ovn-nbctl list %s`", c.table, c.want, c.table)), true, lost)
+			for _, row := range rowsIn(t, path, c.table) {
+				read++
+				key := func(r ovsdb.Record) (text string) {
+					for _, column := range c.key {
+						text += " " + r.Column(column)
+					}
+					return text
+				}
+				at := slices.IndexFunc(all, func(r ovsdb.Record) bool { return key(r) == key(row) })
+				if at < 0 {
+					t.Errorf("%s: no row%s of %s in the database", list, key(row), c.table)
+					continue
+				}
+				for _, value := range row.Columns {
+					got, want := row.Column(value.Column), cmp.Or(strings.TrimPrefix(all[at].Column(value.Column), "[]"), c.unset[value.Column])
+					expect.Equal(t, strings.TrimPrefix(got, "[]"), want, list+": "+value.Column)
+				}
+				if !c.want.Unnamed {
+					expect.Equal(t, row.UUID, all[at].UUID, list)
+				}
+			}
+		}
+		expect.Equal(t, read, len(all), name)
+	}
+}
+
+// rowsIn returns the rows of a table in a file of printed tables.
+func rowsIn(t *testing.T, path, table string) []ovsdb.Record {
+	t.Helper()
+	tables, err := file.PrintedTables(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tables[table]
+}
+
+// TestListsThatAreNotWhole checks what is read of lists with lines that can't be read, and of those without rows.
+func TestListsThatAreNotWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		rows int
+		said string
+	}{
+		"a match that ends twice":    {"# ovn-nbctl acl-list sw0\n  to-lport  1 (a) drop) drop\n  to-lport  3 (c) drop log(name=x) drop)\n  to-lport  2 (b) drop log(name=x) drop log(name=y)\n", 2, "1 line can't be read, the first is: to-lport  2 (b) drop log(name=x) drop log(name=y)"},
+		"a line that was cut":        {"# ovn-nbctl acl-list sw0\n  to-lport  1 (a) drop\n  to-lport  2 (b && c\n", 1, "1 line can't be read, the first is: to-lport  2 (b && c"},
+		"an unknown mark":            {"# ovn-nbctl acl-list sw0\n  to-lport  1 (a) drop new=1\n  to-lport  2 (b) drop\n", 1, "1 line can't be read, the first is: to-lport  1 (a) drop new=1"},
+		"an unknown action":          {"# ovn-nbctl acl-list sw0\n  to-lport  1 (a) explode\n  to-lport  2 (b) drop\n", 1, "1 line can't be read"},
+		"a line that was wrapped":    {"# ovn-nbctl acl-list sw0\n  to-lport  1 (a) drop\nlog(name=x)\n  to-lport  2 (b) drop\n", 1, "2 lines can't be read, the first is: to-lport  1 (a) drop"},
+		"other text":                 {"# ovn-nbctl acl-list sw0\n  to-lport  1 (a) drop\nAnd that is all?\n", 1, "1 line can't be read, the first is: And that is all?"},
+		"other text further below":   {"# ovn-nbctl acl-list sw0\n  to-lport  1 (a) drop\n\nThat is all.\n", 1, "ACL of the OVN NB database, a part was printed: 1 row, and not all"},
+		"the marks of newer OVN":     {"# ovn-nbctl --all acl-list sw0\n  to-lport  1 (a) drop network-function-group=g log(severity=info,meter=\"m\") label=5 [tier 2] [after-lb] [pg0]\n", 1, "10 columns: action, direction, label, log, match, meter, name, priority, severity, tier"},
+		"lines that grep has chosen": {"# ovn-nbctl acl-list sw0 | grep drop\n  to-lport  1 (a) drop\n", 1, "1 row, and not all"},
+		"lines that cut has cut":     {"# ovn-nbctl acl-list sw0 | cut -c1-30\n  to-lport  1 (a) drop\n", 0, "it prints some of the rows, or some of their columns: give ovn-nbctl list ACL"},
+		"no output":                  {"# ovn-nbctl acl-list sw0\n", 0, "ovn-nbctl acl-list sw0 printed nothing: it found no row of ACL then"},
+	} {
+		known, path, lost := partIn(t, workdir.NB, c.text+"# ovs-vsctl show\n"+shownBridges)
+		rows := 0
+		for _, table := range known {
+			rows += table.Rows
+		}
+		if rows != c.rows || !strings.Contains(lost, c.said) || len(known) > 1 || len(known) == 1 && rows == 0 {
+			t.Errorf("%s: %v in %s: %s", name, known, path, lost)
+		}
+	}
+}
+
+// TestManyListedRows checks that lists of many lines, and of one long line, are read in linear time.
+func TestManyListedRows(t *testing.T) {
+	for name, c := range map[string]struct {
+		line, row string
+	}{
+		"ACLs": {"acl-list sw0", "  to-lport %5d (ip4.src == $as && tcp) drop log(name=a)\n"},
+	} {
+		var text strings.Builder
+		for i := range 100_000 {
+			fmt.Fprintf(&text, c.row, i)
+		}
+		known, _, _ := partOf(t, workdir.NB, "# ovn-nbctl "+c.line+"\n"+text.String())
+		for _, table := range known {
+			expect.Equal(t, table.Rows, 100_000, name)
+		}
+		expect.Equal(t, len(known), 1, name)
+	}
+	known, _, _ := partOf(t, workdir.NB, "# ovn-nbctl acl-list sw0\n  to-lport 1 ("+strings.Repeat(") drop log(", 500_000)+"\n  to-lport 2 (a) drop\n")
+	expect.Equal(t, known["ACL"].Rows, 1)
+}

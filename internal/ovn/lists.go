@@ -1,0 +1,156 @@
+package ovn
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/phrase"
+)
+
+// List is what the output of a command of ovn-nbctl that lists rows in a form of its own, such as acl-list, has of a table.
+type List struct {
+	Rows    []ovsdb.Record // with the columns that their lines tell; with UUIDs made of the lines, where none is printed
+	Unnamed bool           // no UUIDs are printed
+	Lost    []string       // what is not read, and why
+}
+
+// ReadList reads the output of a command of ovn-nbctl(8) that lists rows, as OVN 20.03 to 26.03 print it. whole is false for one of which lines were left
+// out. A line that can't be read, or that may be one of two things, costs that line. ok is false for another command.
+func ReadList(command, text string, whole bool) (list List, ok bool) {
+	reader := &listReader{cut: map[string]int{}}
+	switch command {
+	case "acl-list":
+		reader.row, reader.mark = readACL, "-lport "
+	default:
+		return List{}, false
+	}
+	for line := range strings.Lines(text) {
+		reader.add(strings.TrimRight(line, " \r\n"))
+	}
+	return List{reader.rows, true, reader.lost()}, true
+}
+
+// listReader reads the lines of a list.
+type listReader struct {
+	row     func(line string) []ovsdb.Value // of a line without the blanks around it; nil for another line
+	heading func(line string) bool          // reports whether a line is one, and notes what it says; nil for a list without headings
+	mark    string                          // in the lines of rows alone
+	rows    []ovsdb.Record
+	last    string         // the line above if it was read as a row, "" for another
+	apart   bool           // an empty line stands above, behind which other text may follow
+	unread  string         // the first line that was not read
+	count   int            // of these
+	cut     map[string]int // the rows by the column of which the value may be cut off
+}
+
+// add reads a line.
+func (r *listReader) add(line string) {
+	bare := strings.TrimSpace(line)
+	switch {
+	case bare == "":
+		r.last, r.apart = "", true
+		return
+	case r.heading != nil && r.heading(line):
+		r.last, r.apart = "", false
+		return
+	}
+	values := r.row(line)
+	switch {
+	case values != nil:
+		r.rows = append(r.rows, ovsdb.Record{UUID: ovsdb.UUIDOf(fmt.Sprintf("%d\x00%s", len(r.rows), bare)), Columns: values})
+		r.last, r.apart = line, false
+		return
+	case r.apart && !strings.Contains(bare, r.mark):
+		return
+	case r.last != "" && (r.row(r.last+" "+bare) != nil || r.row(r.last+bare) != nil): // it may be the end of a row that a program wrapped
+		r.rows = r.rows[:len(r.rows)-1]
+		r.lose(r.last)
+	}
+	r.lose(line)
+	r.last = ""
+}
+
+func (r *listReader) lose(line string) {
+	if r.count++; r.count == 1 {
+		r.unread = strings.TrimSpace(line)
+	}
+}
+
+// lost says what was not read.
+func (r *listReader) lost() (lost []string) {
+	if r.count > 0 {
+		lost = append(lost, fmt.Sprintf("%s can't be read, the first is: %s", phrase.Count(r.count, "line"), phrase.Shorten(r.unread, 100)))
+	}
+	for _, column := range slices.Sorted(maps.Keys(r.cut)) {
+		lost = append(lost, fmt.Sprintf("%s may be cut off in %s", column, phrase.Count(r.cut[column], "row")))
+	}
+	return lost
+}
+
+// asListed returns a string as ovn-nbctl list prints it.
+func asListed(text string) string { return strconv.Quote(text) }
+
+// optional returns a string as ovn-nbctl list prints it, an empty one as none.
+func optional(text string) string {
+	if text == "" {
+		return "[]"
+	}
+	return asListed(text)
+}
+
+// maxEnds is the number of places in a line at which the match of an ACL may end that are looked at.
+const maxEnds = 32
+
+var (
+	aclBegin = regexp.MustCompile(`^(from-lport|to-lport) +(\d+) \(`)
+	aclEnd   = regexp.MustCompile(`^\) (allow|allow-related|allow-stateless|drop|reject|pass)(?: network-function-group=\S+)?( log\((.*)\))?(?: label=(\d+))?(?: \[tier (\d+)\])?(?: \[after-lb\])?(?: \[[^\[\]]*\])?$`)
+	aclLog   = regexp.MustCompile(`^(?:name=(.*?),)?(?:severity=(alert|warning|notice|info|debug),)?(?:meter="(.*)",)?$`)
+)
+
+// readACL reads a line of acl-list. Whether an ACL that does not log has a name, a severity or a meter is not printed, and which tier it has
+// only by the last releases. A line that can be read in two ways is left out: matches and names may have parentheses.
+func readACL(line string) (values []ovsdb.Value) {
+	line = strings.TrimSpace(line)
+	begin := aclBegin.FindStringSubmatchIndex(line)
+	if begin == nil {
+		return nil
+	}
+	tried := 0
+	for at := begin[1]; at < len(line); at++ {
+		if !strings.HasPrefix(line[at:], ") ") {
+			continue
+		}
+		if tried++; tried > maxEnds {
+			return nil
+		}
+		end := aclEnd.FindStringSubmatch(line[at:])
+		if end == nil {
+			continue
+		}
+		if values != nil {
+			return nil
+		}
+		values = []ovsdb.Value{{Column: "action", Text: asListed(end[1])}, {Column: "direction", Text: asListed(line[begin[2]:begin[3]])}, {Column: "label", Text: cmp.Or(end[4], "0")},
+			{Column: "log", Text: strconv.FormatBool(end[2] != "")}, {Column: "match", Text: asListed(line[begin[1]:at])}, {Column: "priority", Text: line[begin[4]:begin[5]]}}
+		if end[5] != "" {
+			values = append(values, ovsdb.Value{Column: "tier", Text: end[5]})
+		}
+		if end[2] == "" {
+			continue
+		}
+		log := aclLog.FindStringSubmatch(end[3] + strings.Repeat(",", min(1, len(end[3]))))
+		if log == nil {
+			return nil
+		}
+		for i, column := range []string{"name", "severity", "meter"} {
+			values = append(values, ovsdb.Value{Column: column, Text: optional(log[i+1])})
+		}
+	}
+	return values
+}
