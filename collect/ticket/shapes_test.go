@@ -115,7 +115,7 @@ func TestSummariesAreNamedForWhatTheyAre(t *testing.T) {
 		"QoS":                {qos, "line 1: `ovn-nbctl qos-list` of OVN (2 QoS rules)"},
 		"a command line":     {"# ovn-nbctl --no-leader-only lr-policy-list r0\nRouting Policies\n", "line 1: `ovn-nbctl lr-policy-list` of OVN: it does not print whole rows"},
 		"a list that is cut": {"# ovn-nbctl --no-leader-only acl-list sw0 | cut -c1-10\n" + acls, "line 1: `ovn-nbctl --no-leader-only acl-list sw0` of OVN: it prints some of the rows"},
-		"a pod":              {"$ kubectl -n ovn exec ovnkube-db-0 -c nb -- ovn-nbctl lr-route-list r0\n" + routes, "line 1: `ovn-nbctl lr-route-list` of OVN (3 routes)"},
+		"a pod":              {"$ kubectl -n ovn exec ovnkube-db-0 -c nb -- ovn-nbctl lr-policy-list r0\nRouting Policies\n", "line 1: `ovn-nbctl lr-policy-list` of OVN"},
 		"kube-ovn's plugin":  {"$ kubectl ko nbctl lb-list\n" + balancers, "line 1: `ovn-nbctl lb-list` of OVN (2 load balancers)"},
 		"a quotation":        {"> # ovn-nbctl lr-nat-list r0\n> " + strings.ReplaceAll(nats, "\n", "\n> ") + "\n", "line 1: `ovn-nbctl lr-nat-list` of OVN (2 NAT rules)"},
 		"some rows":          {"# ovn-nbctl find Logical_Switch_Port name=vm1\n_uuid : 1\n", "line 1: `ovn-nbctl find Logical_Switch_Port name=vm1` of OVN: it is not in a form that tells rows apart"},

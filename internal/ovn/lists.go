@@ -27,6 +27,9 @@ func ReadList(command, text string, whole bool) (list List, ok bool) {
 	switch command {
 	case "acl-list":
 		reader.row, reader.mark = readACL, "-lport "
+	case "lr-route-list":
+		routes := &routeReader{}
+		reader.row, reader.heading, reader.mark = routes.read, routes.heading, "-ip"
 	default:
 		return List{}, false
 	}
@@ -49,6 +52,9 @@ type listReader struct {
 	cut     map[string]int // the rows by the column of which the value may be cut off
 }
 
+// maxListed is the length of the longest line that is read, in bytes.
+const maxListed = 64 << 10
+
 // add reads a line.
 func (r *listReader) add(line string) {
 	bare := strings.TrimSpace(line)
@@ -60,7 +66,10 @@ func (r *listReader) add(line string) {
 		r.last, r.apart = "", false
 		return
 	}
-	values := r.row(line)
+	var values []ovsdb.Value
+	if len(line) <= maxListed {
+		values = r.row(line)
+	}
 	switch {
 	case values != nil:
 		r.rows = append(r.rows, ovsdb.Record{UUID: ovsdb.UUIDOf(fmt.Sprintf("%d\x00%s", len(r.rows), bare)), Columns: values})
@@ -68,7 +77,7 @@ func (r *listReader) add(line string) {
 		return
 	case r.apart && !strings.Contains(bare, r.mark):
 		return
-	case r.last != "" && (r.row(r.last+" "+bare) != nil || r.row(r.last+bare) != nil): // it may be the end of a row that a program wrapped
+	case r.last != "" && len(line) <= maxListed && (r.row(r.last+" "+bare) != nil || r.row(r.last+bare) != nil): // it may be the end of a row that a program wrapped
 		r.rows = r.rows[:len(r.rows)-1]
 		r.lose(r.last)
 	}
@@ -151,6 +160,55 @@ func readACL(line string) (values []ovsdb.Value) {
 		for i, column := range []string{"name", "severity", "meter"} {
 			values = append(values, ovsdb.Value{Column: column, Text: optional(log[i+1])})
 		}
+	}
+	return values
+}
+
+var (
+	routeTable = regexp.MustCompile(`^Route Table (.+):$`)
+	routeRow   = regexp.MustCompile(`^(\S+) +(\S+) (dst-ip|src-ip)(?: (.+))?$`)
+)
+
+// routeReader reads the lines of lr-route-list. Since OVN 21.12, the name of a route table stands above its routes.
+type routeReader struct {
+	table string
+	known bool // a heading named the table
+}
+
+func (r *routeReader) heading(line string) bool {
+	if line == "IPv4 Routes" || line == "IPv6 Routes" {
+		r.known = false
+		return true
+	}
+	match := routeTable.FindStringSubmatch(line)
+	if match == nil {
+		return false
+	}
+	if r.table, r.known = match[1], true; r.table == "<main>" {
+		r.table = ""
+	}
+	return true
+}
+
+// read reads a route. A next hop that is malformed is printed as an empty one is, a policy that is not set as dst-ip; whether a route has a BFD session
+// is printed, and not which. Prefixes are printed without the bits of hosts.
+func (r *routeReader) read(line string) []ovsdb.Value {
+	match := routeRow.FindStringSubmatch(strings.TrimSpace(line))
+	if match == nil || !Prefix(match[1]).IsValid() || match[2] != "discard" && !Prefix(match[2]).IsValid() {
+		return nil
+	}
+	port := " " + match[4]
+	for _, mark := range []string{"bfd", "override-connected", "ecmp-symmetric-reply", "ecmp", "(learned)"} {
+		port = strings.TrimSuffix(port, " "+mark)
+	}
+	port = strings.TrimPrefix(port, " ")
+	if strings.Contains(port, " ") { // a mark that is not known
+		return nil
+	}
+	values := []ovsdb.Value{{Column: "ip_prefix", Text: asListed(match[1])}, {Column: "nexthop", Text: asListed(match[2])}, {Column: "output_port", Text: optional(port)},
+		{Column: "policy", Text: asListed(match[3])}}
+	if r.known {
+		values = append(values, ovsdb.Value{Column: "route_table", Text: asListed(r.table)})
 	}
 	return values
 }
