@@ -62,6 +62,19 @@ func lists() map[string]listed {
 			want: workdir.KnownTable{Unnamed: true, Columns: []string{"ip_prefix", "nexthop", "output_port", "policy", "route_table"}}, key: []string{"ip_prefix", "nexthop", "route_table"},
 			unset: map[string]string{"policy": "dst-ip"},
 		},
+		"NAT": {
+			makes: [][]string{
+				{"lr-add", "r1", "--", "ls-add", "sw1", "--", "lsp-add", "sw1", "vm 2"},
+				{"lr-nat-add", "r1", "snat", "172.16.0.1", "10.0.0.0/24"},
+				{"lr-nat-add", "r1", "dnat", "172.168.100.102", "10.0.0.5"},
+				{"lr-nat-add", "r1", "dnat_and_snat", "172.16.0.3", "192.168.100.106", "vm 2", "0a:00:00:00:00:99"},
+				{"--portrange", "lr-nat-add", "r1", "dnat_and_snat", "172.16.0.5", "10.0.0.8", "1000-2000"},
+				{"--stateless", "lr-nat-add", "r1", "dnat_and_snat", "172.16.0.7", "10.0.0.9"},
+				{"lr-nat-add", "r1", "snat", "fd00::1", "fd00:aaaa:bbbb:cccc:dddd::/96"},
+			},
+			lists: []string{"lr-nat-list r1"}, table: "NAT",
+			want: workdir.KnownTable{Unnamed: true, Columns: []string{"external_ip", "external_port_range", "logical_ip", "type"}}, key: []string{"type", "logical_ip"},
+		},
 	}
 }
 
@@ -116,6 +129,9 @@ func rowsIn(t *testing.T, path, table string) []ovsdb.Record {
 	return tables[table]
 }
 
+// newNAT is the heading of NAT rules since OVN 24.09.
+const newNAT = "TYPE             GATEWAY_PORT          MATCH                 EXTERNAL_IP        EXTERNAL_PORT    LOGICAL_IP          EXTERNAL_MAC         LOGICAL_PORT\n"
+
 // TestListsThatAreNotWhole checks what is read of lists with lines that can't be read, and of those without rows.
 func TestListsThatAreNotWhole(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -136,6 +152,13 @@ func TestListsThatAreNotWhole(t *testing.T) {
 		"the marks of routes":        {"# ovn-nbctl lr-route-list r0\nIPv4 Routes\nRoute Table <main>:\n 10.9.0.0/16 10.0.0.9 dst-ip p1 (learned) ecmp ecmp-symmetric-reply override-connected bfd\n 10.9.0.0/16 10.0.0.8 dst-ip p1 new bfd\n", 1, "1 line can't be read, the first is: 10.9.0.0/16 10.0.0.8 dst-ip p1 new bfd"},
 		"a route without a next hop": {"# ovn-nbctl lr-route-list r0\nIPv4 Routes\nRoute Table <main>:\n               1.2.3.0/24                           dst-ip p1\n 10.9.0.0/16 10.0.0.8 src-ip\n", 1, "1 line can't be read, the first is: 1.2.3.0/24"},
 		"a port that was wrapped":    {"# ovn-nbctl lr-route-list r0\nIPv4 Routes\nRoute Table <main>:\n 10.9.0.0/16 10.0.0.8 src-ip\nr0-p\n 10.8.0.0/16 10.0.0.8 src-ip\n", 1, "2 lines can't be read"},
+		"values of NAT rules that are cut off": {"# ovn-nbctl lr-nat-list r0\n" + newNAT +
+			"dnat_and_snat                                                2001:db8:aaaa:b                     fd00::1\n" +
+			"dnat_and_snat    r0-public             ip4.src == 10.0.0.    172.16.0.6         1-2              10.0.0.1            0a:00:00:00:00:99    vm1\n", 2, "external_ip may be cut off in 1 row; "},
+		"the match of a NAT rule":    {"# ovn-nbctl lr-nat-list r0\n" + newNAT + "snat                                   ip4                   172.16.0.6                          10.0.0.0/24\n", 1, "5 columns: external_ip, external_port_range, logical_ip, match, type;"},
+		"NAT rules of OVN 20.03":     {"# ovn-nbctl lr-nat-list r0\nTYPE             EXTERNAL_IP        LOGICAL_IP            EXTERNAL_MAC         LOGICAL_PORT\nsnat             172.16.0.6         10.0.0.0/24\n", 1, "3 columns: external_ip, logical_ip, type;"},
+		"the heading of NAT rules":   {"# ovn-nbctl lr-nat-list r0\n" + newNAT, 0, "give ovn-nbctl list NAT"},
+		"NAT rules that were cut":    {"# ovn-nbctl lr-nat-list r0\n" + newNAT + "snat                                   ip4                   172.16.0.6                          10.0.0.0/24\nsnat           ip4\ndnat_and_snat                                                172.16.0.6         1-2              10.0.0.1            0a:00:00:00:00\n", 1, "2 lines can't be read, the first is: snat           ip4"},
 		"lines that grep has chosen": {"# ovn-nbctl acl-list sw0 | grep drop\n  to-lport  1 (a) drop\n", 1, "1 row, and not all"},
 		"lines that cut has cut":     {"# ovn-nbctl acl-list sw0 | cut -c1-30\n  to-lport  1 (a) drop\n", 0, "it prints some of the rows, or some of their columns: give ovn-nbctl list ACL"},
 		"no output":                  {"# ovn-nbctl acl-list sw0\n", 0, "ovn-nbctl acl-list sw0 printed nothing: it found no row of ACL then"},
@@ -153,13 +176,13 @@ func TestListsThatAreNotWhole(t *testing.T) {
 
 // TestManyListedRows checks that lists of many lines, and of one long line, are read in linear time.
 func TestManyListedRows(t *testing.T) {
-	for name, c := range map[string]struct {
-		line, row string
-	}{
-		"ACLs":   {"acl-list sw0", "  to-lport %5d (ip4.src == $as && tcp) drop log(name=a)\n"},
-		"routes": {"lr-route-list r0", "  10.0.0.0/24 fd00::1 dst-ip r0-p%d bfd\n"},
+	for name, c := range map[string]struct{ line, row, heading string }{
+		"ACLs":   {"acl-list sw0", "  to-lport %5d (ip4.src == $as && tcp) drop log(name=a)\n", ""},
+		"routes": {"lr-route-list r0", "  10.0.0.0/24 fd00::1 dst-ip r0-p%d bfd\n", ""},
+		"NAT":    {"lr-nat-list r0", "snat                                   ip4                   172.16.0.6         %-17d10.0.0.0/24\n", newNAT},
 	} {
 		var text strings.Builder
+		text.WriteString(c.heading)
 		for i := range 100_000 {
 			fmt.Fprintf(&text, c.row, i)
 		}

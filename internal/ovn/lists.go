@@ -30,6 +30,9 @@ func ReadList(command, text string, whole bool) (list List, ok bool) {
 	case "lr-route-list":
 		routes := &routeReader{}
 		reader.row, reader.heading, reader.mark = routes.read, routes.heading, "-ip"
+	case "lr-nat-list":
+		translations := &natReader{}
+		reader.row, reader.heading, reader.mark = translations.read, translations.heading, "nat "
 	default:
 		return List{}, false
 	}
@@ -41,9 +44,10 @@ func ReadList(command, text string, whole bool) (list List, ok bool) {
 
 // listReader reads the lines of a list.
 type listReader struct {
-	row     func(line string) []ovsdb.Value // of a line without the blanks around it; nil for another line
-	heading func(line string) bool          // reports whether a line is one, and notes what it says; nil for a list without headings
-	mark    string                          // in the lines of rows alone
+	// row reads a line; nil for another one. A value without a text may be cut off.
+	row     func(line string) []ovsdb.Value
+	heading func(line string) bool // reports whether a line is one, and notes what it says; nil for a list without headings
+	mark    string                 // in the lines of rows alone
 	rows    []ovsdb.Record
 	last    string         // the line above if it was read as a row, "" for another
 	apart   bool           // an empty line stands above, behind which other text may follow
@@ -72,6 +76,10 @@ func (r *listReader) add(line string) {
 	}
 	switch {
 	case values != nil:
+		values = slices.DeleteFunc(values, func(v ovsdb.Value) bool {
+			r.cut[v.Column] += 1 - min(1, len(v.Text))
+			return v.Text == ""
+		})
 		r.rows = append(r.rows, ovsdb.Record{UUID: ovsdb.UUIDOf(fmt.Sprintf("%d\x00%s", len(r.rows), bare)), Columns: values})
 		r.last, r.apart = line, false
 		return
@@ -97,6 +105,9 @@ func (r *listReader) lost() (lost []string) {
 		lost = append(lost, fmt.Sprintf("%s can't be read, the first is: %s", phrase.Count(r.count, "line"), phrase.Shorten(r.unread, 100)))
 	}
 	for _, column := range slices.Sorted(maps.Keys(r.cut)) {
+		if r.cut[column] == 0 {
+			continue
+		}
 		lost = append(lost, fmt.Sprintf("%s may be cut off in %s", column, phrase.Count(r.cut[column], "row")))
 	}
 	return lost
@@ -211,4 +222,84 @@ func (r *routeReader) read(line string) []ovsdb.Value {
 		values = append(values, ovsdb.Value{Column: "route_table", Text: asListed(r.table)})
 	}
 	return values
+}
+
+// natReader reads the lines of lr-nat-list, whose cells stand under the names of their columns. Long values are cut off.
+type natReader struct {
+	at    map[string]int // where the columns begin, in bytes
+	names []string
+}
+
+func (r *natReader) heading(line string) bool {
+	names := strings.Fields(line)
+	logical := slices.Index(names, "LOGICAL_IP")
+	if logical < 2 || names[0] != "TYPE" || !slices.Contains(names[:logical], "EXTERNAL_IP") || !slices.Contains(names[logical:], "EXTERNAL_MAC") {
+		return false
+	}
+	r.at, r.names = map[string]int{}, names
+	at := 0
+	for _, name := range names {
+		at += strings.Index(line[at:], name)
+		r.at[name] = at
+		at += len(name)
+	}
+	return true
+}
+
+// width is the length of the longest value of a column that is not the last: four blanks follow.
+func (r *natReader) width(name string) int {
+	return r.at[r.names[slices.Index(r.names, name)+1]] - r.at[name] - 4
+}
+
+// read reads a NAT rule. Its gateway port is a name, where the table has a UUID. Where a rule lacks a MAC address or a logical port, neither is printed.
+func (r *natReader) read(line string) []ovsdb.Value {
+	cells := map[string]string{}
+	for i, name := range r.names {
+		if name == "LOGICAL_IP" {
+			break
+		}
+		if len(line) < r.at[r.names[i+1]] {
+			return nil
+		}
+		cell := line[r.at[name]:r.at[r.names[i+1]]]
+		if cells[name] = strings.TrimRight(cell, " "); !strings.HasSuffix(cell, "    ") || strings.HasPrefix(cells[name], " ") {
+			return nil
+		}
+	}
+	if !slices.Contains([]string{"snat", "dnat", "dnat_and_snat"}, cells["TYPE"]) || strings.TrimSpace(line[:r.at["TYPE"]]) != "" {
+		return nil
+	}
+	logical, rest, bound := strings.Cut(line[r.at["LOGICAL_IP"]:], " ")
+	mac, port, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
+	if port = strings.TrimLeft(port, " "); bound && (MAC(mac) == "" || port == "") {
+		return nil
+	}
+	external, ok := r.address("EXTERNAL_IP", cells["EXTERNAL_IP"], true)
+	inner, isAddress := r.address("LOGICAL_IP", logical, bound)
+	if !ok || !isAddress {
+		return nil
+	}
+	values := []ovsdb.Value{{Column: "type", Text: cells["TYPE"]}, {Column: "external_ip", Text: external}, {Column: "logical_ip", Text: inner}}
+	for name, column := range map[string]string{"EXTERNAL_PORT": "external_port_range", "MATCH": "match"} {
+		cell, has := cells[name]
+		switch {
+		case has && len(cell) >= r.width(name):
+			values = append(values, ovsdb.Value{Column: column})
+		case has:
+			values = append(values, ovsdb.Value{Column: column, Text: asListed(cell)})
+		}
+	}
+	if bound {
+		values = append(values, ovsdb.Value{Column: "external_mac", Text: asListed(mac)}, ovsdb.Value{Column: "logical_port", Text: asListed(port)})
+	}
+	return values
+}
+
+// address returns an address or a network as ovn-nbctl list prints it, "" for one that may be cut off. ok is false for another text.
+func (r *natReader) address(name, cell string, cuts bool) (text string, ok bool) {
+	valid := Prefix(cell).IsValid()
+	if cuts && len(cell) >= r.width(name) && !(valid && !strings.ContainsAny(cell, ":/")) {
+		return "", true
+	}
+	return asListed(cell), valid
 }
