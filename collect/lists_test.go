@@ -75,6 +75,29 @@ func lists() map[string]listed {
 			lists: []string{"lr-nat-list r1"}, table: "NAT",
 			want: workdir.KnownTable{Unnamed: true, Columns: []string{"external_ip", "external_port_range", "logical_ip", "type"}}, key: []string{"type", "logical_ip"},
 		},
+		"load balancers": {
+			makes: [][]string{
+				{"lb-add", "lb0", "10.1.0.1:80", "10.0.0.2:8080,10.0.0.3:8080"},
+				{"lb-add", "lb0", "10.1.0.2:80", "10.0.0.2:8080"},
+				{"lb-add", "lb udp", "10.1.0.3:53", "10.0.0.2:53", "udp"},
+				{"lb-add", "lbno", "10.1.0.5", "10.0.0.2"},
+				{"lb-add", "a-very-long-name-of-a-load-balancer", "10.1.0.6:80", ""},
+				{"lb-add", "a-very-long-name-of-a-load-balancer", "10.1.0.7:80", "10.0.0.2:80"},
+				{"lb-add", "lb\u00e4", "[2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff]:8080", "[fd00::1]:80,[fd00::2]:80"},
+			},
+			lists: []string{"lb-list"}, table: "Load_Balancer",
+			want: workdir.KnownTable{Columns: []string{"_uuid", "vips"}}, key: []string{"vips"},
+		},
+		"QoS": {
+			makes: [][]string{
+				{"ls-add", "sw2"},
+				{"qos-add", "sw2", "from-lport", "100", "ip4 && (tcp)", "dscp=10"},
+				{"qos-add", "sw2", "to-lport", "101", "ip4.dst == {1.1.1.1, 2.2.2.2}", "rate=1000", "burst=200", "dscp=3"},
+				{"qos-add", "sw2", "to-lport", "102", `inport == "a) rate=5"`, "rate=1000"},
+			},
+			lists: []string{"qos-list sw2"}, table: "QoS",
+			want: workdir.KnownTable{Unnamed: true, Columns: []string{"action", "bandwidth", "direction", "match", "priority"}}, key: []string{"priority"},
+		},
 	}
 }
 
@@ -132,6 +155,11 @@ func rowsIn(t *testing.T, path, table string) []ovsdb.Record {
 // newNAT is the heading of NAT rules since OVN 24.09.
 const newNAT = "TYPE             GATEWAY_PORT          MATCH                 EXTERNAL_IP        EXTERNAL_PORT    LOGICAL_IP          EXTERNAL_MAC         LOGICAL_PORT\n"
 
+// twoVIPs is a load balancer with two VIPs.
+const twoVIPs = "UUID                                    LB                  PROTO      VIP            IPs\n" +
+	"7e10cac0-1f92-4474-bf72-489e7ff12d24    lb0                 tcp        10.1.0.1:80    10.0.0.2:8080,10.0.0.3:8080\n" +
+	"                                                            tcp        10.1.0.2:80    10.0.0.2:8080\n"
+
 // TestListsThatAreNotWhole checks what is read of lists with lines that can't be read, and of those without rows.
 func TestListsThatAreNotWhole(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -155,13 +183,18 @@ func TestListsThatAreNotWhole(t *testing.T) {
 		"values of NAT rules that are cut off": {"# ovn-nbctl lr-nat-list r0\n" + newNAT +
 			"dnat_and_snat                                                2001:db8:aaaa:b                     fd00::1\n" +
 			"dnat_and_snat    r0-public             ip4.src == 10.0.0.    172.16.0.6         1-2              10.0.0.1            0a:00:00:00:00:99    vm1\n", 2, "external_ip may be cut off in 1 row; "},
-		"the match of a NAT rule":    {"# ovn-nbctl lr-nat-list r0\n" + newNAT + "snat                                   ip4                   172.16.0.6                          10.0.0.0/24\n", 1, "5 columns: external_ip, external_port_range, logical_ip, match, type;"},
-		"NAT rules of OVN 20.03":     {"# ovn-nbctl lr-nat-list r0\nTYPE             EXTERNAL_IP        LOGICAL_IP            EXTERNAL_MAC         LOGICAL_PORT\nsnat             172.16.0.6         10.0.0.0/24\n", 1, "3 columns: external_ip, logical_ip, type;"},
-		"the heading of NAT rules":   {"# ovn-nbctl lr-nat-list r0\n" + newNAT, 0, "give ovn-nbctl list NAT"},
-		"NAT rules that were cut":    {"# ovn-nbctl lr-nat-list r0\n" + newNAT + "snat                                   ip4                   172.16.0.6                          10.0.0.0/24\nsnat           ip4\ndnat_and_snat                                                172.16.0.6         1-2              10.0.0.1            0a:00:00:00:00\n", 1, "2 lines can't be read, the first is: snat           ip4"},
-		"lines that grep has chosen": {"# ovn-nbctl acl-list sw0 | grep drop\n  to-lport  1 (a) drop\n", 1, "1 row, and not all"},
-		"lines that cut has cut":     {"# ovn-nbctl acl-list sw0 | cut -c1-30\n  to-lport  1 (a) drop\n", 0, "it prints some of the rows, or some of their columns: give ovn-nbctl list ACL"},
-		"no output":                  {"# ovn-nbctl acl-list sw0\n", 0, "ovn-nbctl acl-list sw0 printed nothing: it found no row of ACL then"},
+		"the match of a NAT rule":          {"# ovn-nbctl lr-nat-list r0\n" + newNAT + "snat                                   ip4                   172.16.0.6                          10.0.0.0/24\n", 1, "5 columns: external_ip, external_port_range, logical_ip, match, type;"},
+		"NAT rules of OVN 20.03":           {"# ovn-nbctl lr-nat-list r0\nTYPE             EXTERNAL_IP        LOGICAL_IP            EXTERNAL_MAC         LOGICAL_PORT\nsnat             172.16.0.6         10.0.0.0/24\n", 1, "3 columns: external_ip, logical_ip, type;"},
+		"the heading of NAT rules":         {"# ovn-nbctl lr-nat-list r0\n" + newNAT, 0, "give ovn-nbctl list NAT"},
+		"NAT rules that were cut":          {"# ovn-nbctl lr-nat-list r0\n" + newNAT + "snat                                   ip4                   172.16.0.6                          10.0.0.0/24\nsnat           ip4\ndnat_and_snat                                                172.16.0.6         1-2              10.0.0.1            0a:00:00:00:00\n", 1, "2 lines can't be read, the first is: snat           ip4"},
+		"marks of QoS rules":               {"# ovn-nbctl qos-list sw0\n  to-lport   100 (ip4) rate=1 dscp=5 mark=7\n  to-lport   100 (ip4) new=1\n", 1, "1 line can't be read, the first is: to-lport   100 (ip4) new=1"},
+		"load balancers after grep":        {"# ovn-nbctl lb-list | grep -e UUID -e lb\n" + twoVIPs, 1, "vips may be cut off in 1 row"},
+		"a VIP behind an empty line":       {"# ovn-nbctl lb-list\n" + strings.Replace(twoVIPs, ":8080\n", ":8080\n\n", 1), 1, "vips may be cut off in 1 row"},
+		"load balancers":                   {"# ovn-nbctl lb-list\n" + twoVIPs, 1, "4 columns: _uuid, name, protocol, vips;"},
+		"load balancers without a heading": {"# ovn-nbctl lb-list\n" + strings.SplitAfter(twoVIPs, "\n")[1], 0, "give ovn-nbctl list Load_Balancer"},
+		"lines that grep has chosen":       {"# ovn-nbctl acl-list sw0 | grep drop\n  to-lport  1 (a) drop\n", 1, "1 row, and not all"},
+		"lines that cut has cut":           {"# ovn-nbctl acl-list sw0 | cut -c1-30\n  to-lport  1 (a) drop\n", 0, "it prints some of the rows, or some of their columns: give ovn-nbctl list ACL"},
+		"no output":                        {"# ovn-nbctl acl-list sw0\n", 0, "ovn-nbctl acl-list sw0 printed nothing: it found no row of ACL then"},
 	} {
 		known, path, lost := partIn(t, workdir.NB, c.text+"# ovs-vsctl show\n"+shownBridges)
 		rows := 0
@@ -177,9 +210,11 @@ func TestListsThatAreNotWhole(t *testing.T) {
 // TestManyListedRows checks that lists of many lines, and of one long line, are read in linear time.
 func TestManyListedRows(t *testing.T) {
 	for name, c := range map[string]struct{ line, row, heading string }{
-		"ACLs":   {"acl-list sw0", "  to-lport %5d (ip4.src == $as && tcp) drop log(name=a)\n", ""},
-		"routes": {"lr-route-list r0", "  10.0.0.0/24 fd00::1 dst-ip r0-p%d bfd\n", ""},
-		"NAT":    {"lr-nat-list r0", "snat                                   ip4                   172.16.0.6         %-17d10.0.0.0/24\n", newNAT},
+		"load balancers": {"lb-list", "7e10cac0-1f92-4474-bf72-%012d    lb0                 tcp        10.1.0.1:80    10.0.0.2:8080\n", strings.SplitAfter(twoVIPs, "\n")[0]},
+		"QoS":            {"qos-list sw0", "  to-lport %5d (ip4.src == $as && tcp) rate=5\n", ""},
+		"ACLs":           {"acl-list sw0", "  to-lport %5d (ip4.src == $as && tcp) drop log(name=a)\n", ""},
+		"routes":         {"lr-route-list r0", "  10.0.0.0/24 fd00::1 dst-ip r0-p%d bfd\n", ""},
+		"NAT":            {"lr-nat-list r0", "snat                                   ip4                   172.16.0.6         %-17d10.0.0.0/24\n", newNAT},
 	} {
 		var text strings.Builder
 		text.WriteString(c.heading)

@@ -78,7 +78,8 @@ func TestListsAlone(t *testing.T) {
 	}{
 		"ACLs": {"[root@n1 ~]# ovn-nbctl acl-list sw0\n  to-lport  1001 (ip4 && tcp.dst = 80) drop log(name=web)\n  to-lport  1000 (ip4 && tcp.dst == 80) drop log(name=web)\nfrom-lport     7 (ip4 &&) allow\n",
 			[]string{"ACL from-lport with priority 7", "ACL web"}, "the table Logical_Switch of the OVN NB database"},
-		"routes": {"[root@n1 ~]# ovn-nbctl lr-route-list r0\nIPv4 Routes\nRoute Table <main>:\n  10.9.0.0/16  10.0.0.9 dst-ip\n", nil, "the table Logical_Router of the OVN NB database"},
+		"routes":    {"[root@n1 ~]# ovn-nbctl lr-route-list r0\nIPv4 Routes\nRoute Table <main>:\n  10.9.0.0/16  10.0.0.9 dst-ip\n", nil, "the table Logical_Router of the OVN NB database"},
+		"QoS rules": {"[root@n1 ~]# ovn-nbctl qos-list sw0\n  to-lport    12 (ip4 && tcp.dst = 80) rate=5\n", []string{"QoS rule to-lport with priority 12"}, "the table Logical_Switch of the OVN NB database"},
 	} {
 		r := checkTicket(t, "ticket.md", c.text)
 		var found []string

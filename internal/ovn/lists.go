@@ -33,6 +33,10 @@ func ReadList(command, text string, whole bool) (list List, ok bool) {
 	case "lr-nat-list":
 		translations := &natReader{}
 		reader.row, reader.heading, reader.mark = translations.read, translations.heading, "nat "
+	case "lb-list":
+		return readBalancers(text, whole), true
+	case "qos-list":
+		reader.row, reader.mark = readQoS, "-lport "
 	default:
 		return List{}, false
 	}
@@ -302,4 +306,124 @@ func (r *natReader) address(name, cell string, cuts bool) (text string, ok bool)
 		return "", true
 	}
 	return asListed(cell), valid
+}
+
+var qosRow = regexp.MustCompile(`^(from-lport|to-lport) +(\d+) \((.*)\)(?: rate=(\d+))?(?: burst=(\d+))?((?: (?:dscp|mark)=\d+)*)$`)
+
+// readQoS reads a line of qos-list, which has all that such a rule limits and sets.
+func readQoS(line string) []ovsdb.Value {
+	match := qosRow.FindStringSubmatch(strings.TrimSpace(line))
+	if match == nil {
+		return nil
+	}
+	var bandwidth []string
+	for i, key := range []string{"burst", "rate"} {
+		if value := match[5-i]; value != "" {
+			bandwidth = append(bandwidth, key+"="+value)
+		}
+	}
+	actions := strings.Fields(match[6])
+	slices.Sort(actions)
+	return []ovsdb.Value{{Column: "action", Text: "{" + strings.Join(actions, ", ") + "}"}, {Column: "bandwidth", Text: "{" + strings.Join(bandwidth, ", ") + "}"},
+		{Column: "direction", Text: asListed(match[1])}, {Column: "match", Text: asListed(match[3])}, {Column: "priority", Text: match[2]}}
+}
+
+// balancerReader reads the lines of lb-list: a load balancer with its first VIP, and one line for each of the others, under the names of the columns.
+type balancerReader struct {
+	listReader
+	vips   [][]string // of each row
+	cut    []bool     // rows of which VIPs may be missing
+	open   bool       // the next line may have a VIP of the last row
+	at     [5]int     // where UUID, LB, PROTO, VIP and IPs begin, in bytes
+	headed bool
+}
+
+// readBalancers reads the output of lb-list. It prints the first 16 bytes of names, the protocol only of a VIP with a port, and no VIPs that are malformed.
+func readBalancers(text string, whole bool) List {
+	r := &balancerReader{listReader: listReader{cut: map[string]int{}}}
+	for line := range strings.Lines(text) {
+		r.add(strings.TrimRight(line, " \r\n"))
+	}
+	for i := range r.rows {
+		if !whole || r.cut[i] {
+			r.listReader.cut["vips"]++
+			continue
+		}
+		slices.Sort(r.vips[i])
+		r.rows[i].Columns = append(r.rows[i].Columns, ovsdb.Value{Column: "vips", Text: "{" + strings.Join(r.vips[i], ", ") + "}"})
+	}
+	return List{r.rows, false, r.lost()}
+}
+
+func (r *balancerReader) add(line string) {
+	bare := strings.TrimSpace(line)
+	cells := r.cells(line)
+	switch {
+	case bare == "":
+		r.open, r.apart = false, true
+	case r.heading(line):
+		r.open, r.apart = false, false
+	case cells != nil && ovsdb.IsUUID(cells[0]):
+		row := ovsdb.Record{UUID: cells[0]}
+		if len(cells[1]) < r.at[2]-r.at[1]-4 {
+			row.Columns = append(row.Columns, ovsdb.Value{Column: "name", Text: asListed(cells[1])})
+		} else {
+			r.listReader.cut["name"]++
+		}
+		r.rows, r.vips, r.cut = append(r.rows, row), append(r.vips, nil), append(r.cut, false)
+		r.open, r.apart = true, false
+		r.addVIP(cells)
+	case cells != nil && cells[0]+cells[1] == "" && r.open:
+		r.addVIP(cells)
+	case cells == nil && r.apart:
+	default: // a VIP of a row that is not there, or the rest of a line that was wrapped
+		if len(r.cut) > 0 {
+			r.cut[len(r.cut)-1] = true
+		}
+		r.lose(line)
+		r.open = false
+	}
+}
+
+func (r *balancerReader) heading(line string) bool {
+	if !slices.Equal(strings.Fields(line), []string{"UUID", "LB", "PROTO", "VIP", "IPs"}) {
+		return false
+	}
+	for i, name := range []string{"UUID", " LB", "PROTO", " VIP", "IPs"} {
+		r.at[i] = strings.Index(line, name) + strings.Count(name, " ")
+	}
+	r.headed = true
+	return true
+}
+
+// cells returns the cells of a line, nil for one without them.
+func (r *balancerReader) cells(line string) []string {
+	if !r.headed || len(line) < r.at[3] || len(line) > maxListed {
+		return nil
+	}
+	line += strings.Repeat(" ", max(0, r.at[4]-len(line)))
+	var cells []string
+	for i := range 4 {
+		cell := line[r.at[i]:r.at[i+1]]
+		trimmed := strings.TrimRight(cell, " ")
+		if strings.HasPrefix(trimmed, " ") || !strings.HasSuffix(cell, "    ") {
+			return nil
+		}
+		cells = append(cells, trimmed)
+	}
+	if cells[3] == "" || strings.ContainsAny(cells[3]+line[r.at[4]:], " \"\\") && strings.TrimSpace(line[r.at[4]:]) != "" {
+		return nil
+	}
+	return append(cells, strings.TrimSpace(line[r.at[4]:]))
+}
+
+// addVIP adds a VIP to the last row.
+func (r *balancerReader) addVIP(cells []string) {
+	last := len(r.rows) - 1
+	r.vips[last] = append(r.vips[last], asListed(cells[3])+"="+asListed(cells[4]))
+	row := &r.rows[last]
+	known := slices.ContainsFunc(row.Columns, func(v ovsdb.Value) bool { return v.Column == "protocol" })
+	if !known && slices.Contains([]string{"tcp", "udp", "sctp"}, cells[2]) {
+		row.Columns = append(row.Columns, ovsdb.Value{Column: "protocol", Text: cells[2]})
+	}
 }

@@ -91,7 +91,8 @@ func listed(plain []string, tool string) string {
 	if tool != "ovn-nbctl" || len(plain) == 0 || slices.Contains(plain, "--") {
 		return ""
 	}
-	return map[string]string{"acl-list": "ACL", "lr-route-list": "Logical_Router_Static_Route", "lr-nat-list": "NAT"}[plain[0]]
+	return map[string]string{"acl-list": "ACL", "lr-route-list": "Logical_Router_Static_Route", "lr-nat-list": "NAT",
+		"lb-list": "Load_Balancer", "qos-list": "QoS"}[plain[0]]
 }
 
 // takesValue reports whether the word behind an option is its value (ovs-vsctl(8), ovn-nbctl(8)).
