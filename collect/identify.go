@@ -223,7 +223,7 @@ func isRows(start []byte) bool {
 }
 
 var (
-	endings = regexp.MustCompile(`(?i)(?:\.(?:txt|dump|log|out|gz|xz|bz2|zst|flows?|groups?|meters?|tlv|tlv-map|save))+$`)
+	endings = regexp.MustCompile(`(?i)(?:\.(?:md|markdown|rst|adoc|org|html?|eml|mbox|txt|dump|log|out|gz|xz|bz2|zst|flows?|groups?|meters?|tlv|tlv-map|save))+$`)
 	words   = regexp.MustCompile(`(?i)(?:^|[._ -])(?:ovs-ofctl|ovs_ofctl|ovs-appctl|(?:-?O[_ -]?)?OpenFlow1[0-5]|OF1[0-5]|bridge[._/-]dump-flows|dump[_-](?:flows|groups|meters|tlv-map|tlv_map)|(?:flows|groups|meters|tlv-map|tlv|show|ofctl|dump))(?:$|[._ -])`)
 )
 

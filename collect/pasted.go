@@ -70,7 +70,7 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 			node.Remarks = append(node.Remarks, fmt.Sprintf("%s, line %d: these are not all flows of the datapath: %s", l.origin(name), output.Line, partial))
 			partial = nil
 		default: // no answer depends on it: it is better absent than taken for whole
-			l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, line %d: the output of %s is not whole, and is not used: %s", l.origin(name), output.Line, output.Run.Command.Line, partial))
+			l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s, line %d: the output of %s is not whole, and is not used: %s", l.origin(name), output.Line, output.Run.Command.Line, partial))
 			continue
 		}
 		if err := l.addPiece(name, output, partial); err != nil {
@@ -82,6 +82,9 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	}
 	for _, seen := range text.Seen {
 		l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, %v", l.origin(name), seen))
+	}
+	for _, unfit := range text.Unfit {
+		l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s, %s", l.origin(name), unfit))
 	}
 	return l.addLines(name, host, text.Log)
 }

@@ -23,6 +23,9 @@ func TestPastedTextsAreReadToTheirEnd(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, flows, says string }{
 		"prose above":              {"a.md", prose + dump, "output:2", ""},
 		"prose above in a .rst":    {"a.rst", prose + dump, "output:2", ""},
+		"an AsciiDoc":              {"a.adoc", "= Flows\n\n----\n" + dump + "----\n", "output:2", ""},
+		"an mbox":                  {"a.mbox", "From x\n\n> " + strings.ReplaceAll(strings.TrimSpace(dump), "\n", "\n> ") + "\n", "output:2", ""},
+		"org":                      {"a.org", "* Flows\n#+begin_example\n" + dump + "#+end_example\n", "output:2", ""},
 		"no extension":             {"ticket", prose + dump, "output:2", ""},
 		"a log above":              {"a.txt", log + "\n" + dump, "output:2", ""},
 		"a log below":              {"a.txt", dump + "and the log:\n\n" + log, "output:2", ""},
@@ -174,6 +177,41 @@ func TestStatusesOfOneNodeStayTogether(t *testing.T) {
 			if !strings.Contains(string(text), "Server ID: "+id) {
 				t.Errorf("%s: %s is missing in %s", name, id, text)
 			}
+		}
+	}
+}
+
+// TestWhatIsNotUsedOfATicketIsSaid checks the remarks and the losses of tickets, also of those without flows.
+func TestWhatIsNotUsedOfATicketIsSaid(t *testing.T) {
+	const (
+		dump  = "[root@n1 ~]# ovs-ofctl dump-flows br0\nNXST_FLOW reply (xid=0x4):\n cookie=0x0, duration=1s, table=0, n_packets=1, n_bytes=1, priority=1 actions=output:2\n"
+		flow  = "recirc_id(0),in_port(11),eth(src=fa:16:3e:00:00:01,dst=fa:16:3e:00:00:02),eth_type(0x0800),ipv4(frag=no), packets:5, bytes:10, used:0.001s, actions:3\n"
+		shows = "[root@n1 ~]# ovs-vsctl show\n4b6b0d73-b824-4d6b-9ec7-584b4706f5c9\n    Bridge br0\n        Port p1\n            Interface p1\n"
+		bond  = "[root@n1 ~]# ovs-appctl bond/show\n---- bond0 ----\nbond_mode: balance-slb\n"
+	)
+	for name, c := range map[string]struct {
+		text, says string
+		lost       bool // exit code 3
+	}{
+		"offloaded flows before all":     {"[root@n1 ~]# ovs-appctl dpctl/dump-flows type=offloaded\n" + flow + "[root@n1 ~]# ovs-appctl dpctl/dump-flows -m\n" + flow, "line 3: the last of 2 outputs of one command, which is used", false},
+		"some flows of the datapath":     {"[root@n1 ~]# ovs-appctl dpctl/dump-flows | grep 11\n" + flow, "these are not all flows of the datapath: it is limited to: | grep 11", false},
+		"two outputs, and no flows":      {bond + bond, "line 4: the last of 2 outputs of one command, which is used", false},
+		"ports that were left out":       {dump + shows + "        ...\n", "line 4: the output of ovs-vsctl show is not whole, and is not used: lines were left out", true},
+		"ports by grep":                  {dump + strings.Replace(shows, "show", "show | grep -A9 br0", 1), "the output of ovs-vsctl show is not whole, and is not used: it is limited to: | grep -A9 br0", true},
+		"flows that a page left out":     {dump + "--More--\n", "not whole, and what is not there may decide: lines were left out", true},
+		"flows that Ctrl-C left out":     {dump + "^C\n", "not whole, and what is not there may decide: the command did not end", true},
+		"an error in place of an output": {dump + "[root@n1 ~]# ovs-ofctl dump-groups br0\novs-ofctl: br0: version negotiation failed\n", `line 4: what stands below ovs-ofctl dump-groups is not its output: "ovs-ofctl: br0: version negotiation failed"`, false},
+		"ports with numbers of lines":    {dump + "[root@n1 ~]# ovs-vsctl show\n1: 4b6b0d73-b824-4d6b-9ec7-584b4706f5c9\n2:     Bridge br0\n", "line 4: what stands below ovs-vsctl show is not its output", false},
+	} {
+		nodes, found, _, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": c.text}), "a.md"))
+		said := strings.Join(append(found.Remarks, found.Lost...), "\n")
+		for _, node := range nodes {
+			for _, collection := range node.Collections {
+				said += "\n" + strings.Join(collection.Remarks, "\n")
+			}
+		}
+		if err != nil || !strings.Contains(said, c.says) || (len(found.Lost) > 0) != c.lost {
+			t.Errorf("%s: %v, lost %q: nothing says %q: %s", name, err, found.Lost, c.says, said)
 		}
 	}
 }

@@ -42,6 +42,9 @@ func write(ctx context.Context, target *target, plan *Plan, opts Options) ([]wor
 		out[0].Remarks = append(out[0].Remarks, "logs of clients of libovsdb were not taken: they are kept with an OVN NB database, and there is none")
 	}
 	out[0].Lost = append(out[0].Lost, plan.Lost...)
+	if !writer.remarked && opts.Select.OVS {
+		out[0].Remarks = append(slices.Clone(plan.Remarks), out[0].Remarks...)
+	}
 	// The kind of a broken database is not known. It is noted once, with OVS if
 	// that has no database.
 	if opts.Select.OVS && plan.Database(workdir.OVS) == nil && out[0].Kind == workdir.OVS {
@@ -112,7 +115,8 @@ type writer struct {
 	opts    Options
 	// moved maps a spooled file to the path to copy it from, where it cannot be moved
 	// any more: links give one file several names.
-	moved map[string]string
+	moved    map[string]string
+	remarked bool // the remarks of the plan are in a collection
 }
 
 func (w *writer) begin(kind workdir.Kind) workdir.Collection {
@@ -275,7 +279,7 @@ func (w *writer) ovs() (workdir.Collection, error) {
 		return workdir.Collection{}, err
 	}
 	out := w.begin(workdir.OVS)
-	out.Remarks = append(out.Remarks, w.plan.Remarks...)
+	out.Remarks, w.remarked = append(out.Remarks, w.plan.Remarks...), true
 	if err := w.staging.Replace(workdir.OVS, false); err != nil {
 		return out, err
 	}

@@ -76,6 +76,7 @@ type outliner struct {
 	names   portNames               // of all interfaces
 	added   map[*ovsdb.Outline]bool // the bridges that ovs-vsctl show did not print
 	assumed []string                // ports whose number alone is known
+	told    []string                // which ports are taken as those whose names were cut, and why
 }
 
 // addBridge adds a bridge, with its local port, if the outline lacks it.
@@ -106,6 +107,7 @@ func (o *outliner) complete(ctx context.Context, bridge *ovsdb.Outline, dpif []a
 	if err != nil {
 		return err
 	}
+	cut := map[string][]int{}
 	for _, port := range show.Ports {
 		name := port.Name
 		if port.Number == openflow.PortLocal {
@@ -113,8 +115,17 @@ func (o *outliner) complete(ctx context.Context, bridge *ovsdb.Outline, dpif []a
 		}
 		if whole, known := ports.whole(name); known {
 			o.number(ports, whole, port.Number)
-		} else {
-			o.numberCut(ports, name, port.Number)
+		} else if !ports.taken[port.Number] {
+			cut[name] = append(cut[name], port.Number)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cut)) {
+		remain, err := o.tell(ctx, ports, name, cut[name])
+		if err != nil {
+			return err
+		}
+		for _, number := range remain {
+			o.numberCut(ports, name, number)
 		}
 	}
 	flows, err := o.references(ctx, bridge.Name)
@@ -126,6 +137,9 @@ func (o *outliner) complete(ctx context.Context, bridge *ovsdb.Outline, dpif []a
 	}
 	without := ports.unnumbered()
 	if len(without) == 0 {
+		if len(dpif)+len(show.Ports) == 0 { // flows alone were collected
+			o.assume(ports, flows.numbers)
+		}
 		return nil
 	}
 	unknown := ovsdb.UnknownNumber
@@ -164,9 +178,6 @@ func (o *outliner) addUntyped(ports bridgePorts, name string) *ovsdb.Outline {
 
 // numberCut adds an interface for a number whose name was cut, and which is one of several interfaces with names that begin so.
 func (o *outliner) numberCut(ports bridgePorts, name string, number int) {
-	if ports.taken[number] {
-		return
-	}
 	iface := o.addPort(ports.bridge, o.names.unique(name))
 	iface.SetUnknown(ovsdb.UnknownName)
 	ports.setNumber(iface, number)
@@ -254,7 +265,8 @@ func (r references) add(port string) {
 	}
 }
 
-func (o *outliner) remarks() (remarks []string) {
+func (o *outliner) remarks() []string {
+	remarks := o.told
 	if numbered := o.names.numbered(); len(numbered) > 0 {
 		remarks = append(remarks, "ovs-ofctl show cuts names at 15 characters; ports that then have the same name are numbered: "+strings.Join(numbered, ", "))
 	}

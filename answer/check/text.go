@@ -41,7 +41,7 @@ func (r *Report) Summary() string {
 	}
 	var missing []string
 	for _, m := range r.Missing {
-		missing = append(missing, "no "+m.Data)
+		missing = append(missing, without(m.Data))
 	}
 	more := ""
 	if len(missing) > mostMissing {
@@ -49,6 +49,14 @@ func (r *Report) Summary() string {
 		missing = missing[:mostMissing]
 	}
 	return fmt.Sprintf("%s%d of %s; %d had no data: %s%s", found, r.Judged, phrase.Count(r.Rules, "rule"), r.Rules-r.Judged, strings.Join(missing, ", "), more)
+}
+
+// without says that data is missing: "no log", "not all rows of the table ACL".
+func without(data string) string {
+	if strings.HasPrefix(data, "the ") || strings.HasPrefix(data, "all ") {
+		return "not " + data
+	}
+	return "no " + data
 }
 
 // mostMissing is how many kinds of missing data a summary names.

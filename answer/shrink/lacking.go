@@ -55,7 +55,7 @@ func (l *lacking) remark(report *drift.Report) {
 }
 
 // first finds the entry among what is computed from the collected databases.
-func (l *lacking) first(ctx context.Context, session *whatif.Session) error {
+func (l *lacking) first(_ context.Context, session *whatif.Session) error {
 	entry := l.wanted.Entry
 	if entry.Kind != flowdiff.KindLogicalFlow {
 		_, names, err := session.Installed(l.node.Name)
@@ -64,15 +64,23 @@ func (l *lacking) first(ctx context.Context, session *whatif.Session) error {
 		}
 		l.content = names.Content(entry.Kind, entry.Computed)
 	}
-	is, err := l.isShown(ctx, session)
+	is, err := l.isComputed(session)
 	if err == nil && !is {
 		err = fmt.Errorf("%w: %s is computed from the SB database of the node, and not from its NB database: drift --northd compares these", ErrNothing, entry.Computed)
 	}
 	return err
 }
 
-// isShown reports whether the daemons have computed the entry now, and notes the logical flow that it is made from.
-func (l *lacking) isShown(_ context.Context, session *whatif.Session) (bool, error) {
+// isShown reports whether the daemons compute the entry from another NB database.
+func (l *lacking) isShown(ctx context.Context, session *whatif.Session, nb string) (bool, error) {
+	if err := session.Put(ctx, nb); err != nil {
+		return false, err
+	}
+	return l.isComputed(session)
+}
+
+// isComputed reports whether the daemons have computed the entry now, and notes the logical flow that it is made from.
+func (l *lacking) isComputed(session *whatif.Session) (bool, error) {
 	uuid, isThere, err := l.find(session)
 	if err != nil || uuid == "" {
 		return isThere, err

@@ -33,10 +33,11 @@ func (m *message) noteError(err error) bool {
 // first looks for the message in what the daemons log about the collected database.
 func (m *message) first(ctx context.Context, session *whatif.Session) error {
 	m.question.progress("reading what is logged about the collected database")
-	found, err := m.logged(ctx, session)
+	complaints, err := session.Complaints(ctx)
 	if err != nil {
 		return err
 	}
+	found := m.among(complaints)
 	if found == nil {
 		return fmt.Errorf("%w: neither ovn-northd nor an ovn-controller logs %q about the collected database", ErrNothing, m.question.Log)
 	}
@@ -44,20 +45,19 @@ func (m *message) first(ctx context.Context, session *whatif.Session) error {
 	return nil
 }
 
-func (m *message) isShown(ctx context.Context, session *whatif.Session) (bool, error) {
-	found, err := m.logged(ctx, session)
-	return found != nil, err
+func (m *message) isShown(ctx context.Context, session *whatif.Session, nb string) (bool, error) {
+	complaints, err := session.ComplaintsAbout(ctx, nb)
+	return m.among(complaints) != nil, err
 }
 
-// logged returns the message that contains the text, nil if there is none.
-func (m *message) logged(ctx context.Context, session *whatif.Session) (*scratch.Complaint, error) {
-	complaints, err := session.Complaints(ctx)
+// among returns the message that contains the text, nil if there is none.
+func (m *message) among(complaints []scratch.Complaint) *scratch.Complaint {
 	for i := range complaints {
 		if strings.Contains(complaints[i].Text, m.question.Log) {
-			return &complaints[i], err
+			return &complaints[i]
 		}
 	}
-	return nil, err
+	return nil
 }
 
 func (m *message) text() string { return m.said }

@@ -38,7 +38,10 @@ func (p *packet) first(ctx context.Context, session *whatif.Session) (err error)
 }
 
 // isShown asks the question again. One that can't be asked any more has another answer.
-func (p *packet) isShown(ctx context.Context, session *whatif.Session) (bool, error) {
+func (p *packet) isShown(ctx context.Context, session *whatif.Session, nb string) (bool, error) {
+	if err := session.Put(ctx, nb); err != nil {
+		return false, err
+	}
 	found, err := session.Trace(ctx, p.question.Question)
 	return err == nil && signatureOf(found) == signatureOf(p.answer), nil
 }

@@ -72,8 +72,8 @@ type shown interface {
 	before(ctx context.Context) error
 	// first notes what the collected database shows; an error wraps ErrNothing if that is nothing to keep.
 	first(ctx context.Context, session *whatif.Session) error
-	// isShown reports whether what the daemons have computed now shows the same.
-	isShown(ctx context.Context, session *whatif.Session) (bool, error)
+	// isShown puts another NB database into the session, and reports whether it shows the same.
+	isShown(ctx context.Context, session *whatif.Session, nb string) (bool, error)
 	// noteError notes an error of the daemons that shows the same, as a message about their end does, and reports whether it does.
 	noteError(err error) bool
 	// text returns a text with the names and UUIDs of rows that the smallest database is likely to need.
@@ -189,11 +189,7 @@ func (s *search) same(ctx context.Context, content *file.Whole) (bool, error) {
 	if err := content.Write(s.candidate); err != nil {
 		return false, err
 	}
-	err := s.session.Put(ctx, s.candidate)
-	shows := false
-	if err == nil {
-		shows, err = s.isShown(ctx, s.session)
-	}
+	shows, err := s.isShown(ctx, s.session, s.candidate)
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()

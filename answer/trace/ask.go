@@ -208,6 +208,10 @@ func (n *node) noPort(bridge, in, text string) error {
 			ports = append(ports, fmt.Sprintf("%d (%s)", port.Number, port.Name))
 		}
 	}
+	if number, err := strconv.Atoi(in); err == nil && len(ports)+len(unnumbered) > 0 && n.incomplete != nil && !n.incomplete.listed[bridge] {
+		return fmt.Errorf("%w: the ports of bridge %s of node %s were not recorded, and its flows name no port %d: give the output of ovs-ofctl show %s; the ports that they name: %s",
+			ErrQuestion, bridge, n.Name, number, bridge, phrase.FirstNames(append(ports, unnumbered...)))
+	}
 	slices.Sort(unnumbered) // the replica's numbers are not the node's
 	ports = append(ports, unnumbered...)
 	if in == "" || len(ports) == 0 {

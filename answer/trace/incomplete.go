@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ type incomplete struct {
 	rejected map[tableOf][]openflow.Key  // the flows that could not be restored
 	unread   map[string]bool             // the bridges with lines whose flow, and so its table, is not known
 	groups   map[groupOf]bool            // the groups that are placeholders
+	listed   map[string]bool             // the bridges whose ports an output lists
 	ports    map[string]bool             // the bridges of which the VLANs or the numbers of some ports were not recorded
 	learned  map[string]string           // why it is not known which MAC addresses a bridge had learned, "" if it is known
 }
@@ -36,13 +38,14 @@ type groupOf struct {
 // readIncomplete reads what is missing from the manifest and the report of a start.
 func readIncomplete(node *host.Host, wd *workdir.Dir, manifest *workdir.Manifest, start *report.Report) (*incomplete, error) {
 	found := &incomplete{recorded: map[string]bool{}, partial: map[string]*workdir.Partial{}, rejected: map[tableOf][]openflow.Key{}, unread: map[string]bool{}, groups: map[groupOf]bool{},
-		ports: node.UnknownPorts, learned: map[string]string{}}
+		listed: map[string]bool{}, ports: node.UnknownPorts, learned: map[string]string{}}
 	bridges, err := wd.DumpedBridges(workdir.Flows)
 	if err != nil {
 		return nil, err
 	}
 	for _, bridge := range bridges {
 		found.recorded[bridge] = true
+		found.listed[bridge] = isListed(wd, bridge)
 		if partial := manifest.Partial(wd.Relative(wd.DumpFile(bridge, workdir.Flows))); partial != nil {
 			found.partial[bridge] = partial
 		}
@@ -74,6 +77,15 @@ func readIncomplete(node *host.Host, wd *workdir.Dir, manifest *workdir.Manifest
 		}
 	}
 	return found, nil
+}
+
+// isListed reports whether an output was collected that lists the ports of a bridge.
+func isListed(wd *workdir.Dir, bridge string) bool {
+	return slices.ContainsFunc([]string{wd.Database(workdir.OVS), wd.Recorded(workdir.RecordedDatabaseDump), wd.Recorded(workdir.RecordedList("Interface")),
+		wd.Recorded(workdir.RecordedSwitchShow), wd.Recorded(workdir.RecordedDpifShow), wd.BridgeRecorded(bridge, workdir.RecordedShow)}, func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
 }
 
 // unlearned returns why it is not known which MAC addresses a bridge had learned, "" if it is known.
@@ -115,6 +127,8 @@ func (i *incomplete) doubt(p *pass.Pass) string {
 		switch {
 		case !i.recorded[stage.Bridge]:
 			return fmt.Sprintf("the flows of bridge %s were not collected", stage.Bridge)
+		case !i.listed[stage.Bridge] && slices.ContainsFunc(stage.Lines, isFlood):
+			return fmt.Sprintf("the packet is sent to all or several ports of bridge %[1]s, whose ports were not recorded: ovs-ofctl show %[1]s has them", stage.Bridge)
 		case partial != nil && !slices.Contains(partial.WholeTables, stage.Table):
 			return fmt.Sprintf("the packet meets table %d of bridge %s, of whose flows only a part was collected: %s", stage.Table, stage.Bridge, partial)
 		case i.unread[stage.Bridge]:
@@ -130,6 +144,11 @@ func (i *incomplete) doubt(p *pass.Pass) string {
 		}
 	}
 	return ""
+}
+
+// isFlood reports whether a line of a trace is an action whose ports the switch chooses.
+func isFlood(line string) bool {
+	return slices.Contains([]string{"NORMAL", "FLOOD", "ALL"}, strings.TrimSpace(line))
 }
 
 // switching returns why it is not known where the action NORMAL of a stage sends the packet, "" if it is known, or there is none.

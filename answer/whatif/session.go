@@ -151,17 +151,22 @@ func (s *Session) Replace(ctx context.Context, nb string) (*Result, error) {
 // Put replaces the present NB database with another one. The programs recompute everything, so the flows do not depend on the
 // database before it.
 func (s *Session) Put(ctx context.Context, nb string) error {
-	if err := s.scratch.ReplaceNB(ctx, nb); err != nil {
-		return err
-	}
-	// ovn-northd has to be done first: until then, the controllers would recompute flows from the old SB database.
-	if err := s.scratch.Wait(ctx); err != nil {
+	if err := s.put(ctx, nb); err != nil {
 		return err
 	}
 	if err := s.scratch.Recompute(ctx); err != nil {
 		return err
 	}
 	return s.readAgain(ctx)
+}
+
+// put replaces the present NB database, and waits until the programs have seen that: before ovn-northd is done, the controllers
+// would recompute flows from the old SB database.
+func (s *Session) put(ctx context.Context, nb string) error {
+	if err := s.scratch.ReplaceNB(ctx, nb); err != nil {
+		return err
+	}
+	return s.scratch.Wait(ctx)
 }
 
 // readAgain makes what the daemons have installed now the present moment.
@@ -214,6 +219,15 @@ func (s *Session) Complaints(ctx context.Context) ([]scratch.Complaint, error) {
 		return found, err
 	}
 	return found, s.readAgain(ctx)
+}
+
+// ComplaintsAbout replaces the present NB database with another one, and returns what Complaints does. What the daemons
+// have installed is not read, which takes most of the time: the present moment is still that of the call before.
+func (s *Session) ComplaintsAbout(ctx context.Context, nb string) ([]scratch.Complaint, error) {
+	if err := s.put(ctx, nb); err != nil {
+		return nil, err
+	}
+	return s.scratch.Complaints(ctx)
 }
 
 // read waits for the daemons and reads what they have installed.

@@ -42,6 +42,9 @@ func readCommands(line string) []command {
 	}
 	rest := strings.TrimSpace(withoutMarkup(line))
 	length, host, certain := readPrompt(rest)
+	if match := watched.FindStringSubmatch(rest); match != nil {
+		rest, host, length, certain = match[1], match[2], 0, true
+	}
 	text := strings.Trim(rest[length:], decoration)
 	if strings.Count(text, "`")%2 == 1 { // one of two marks is at an end
 		text = strings.Trim(rest[length:], strings.ReplaceAll(decoration, "`", ""))
@@ -53,8 +56,32 @@ func readCommands(line string) []command {
 	for i := range commands {
 		commands[i].host = cmp.Or(commands[i].host, host)
 		commands[i].prose = commands[i].prose && !certain
+		if part := partWords.FindString(beside(text, commands[i])); part != "" && commands[i].known {
+			commands[i].run.Filter = strings.TrimSpace(commands[i].run.Filter + " " + part)
+		}
 	}
 	return commands
+}
+
+// watched matches what watch(1) prints above an output.
+var watched = regexp.MustCompile(`^Every \d+(?:\.\d+)?s: (.+?)(?:\s{2,}([\w.-]+): .*)?$`)
+
+// partWords match the words round a command with which people say that they show a part of its output.
+var partWords = regexp.MustCompile(`(?i)\b(?:excerpts?|extracts?|parts? of|portions? of|relevant|interesting|some (?:of|flows|lines|entries|rules)|subset|snippets?|truncated|shortened|trimmed|filtered|abbreviated)\b|# *only\b.*`)
+
+// beside returns what stands in a line beside a command: words before it, and a comment.
+func beside(text string, c command) string {
+	if len(c.words) == 0 {
+		return ""
+	}
+	before, behind, _ := strings.Cut(text, c.words[0])
+	if !c.prose {
+		before = ""
+	}
+	if _, comment, found := strings.Cut(behind, " #"); found {
+		before += " #" + comment
+	}
+	return before
 }
 
 // isTraced reports whether a line may ask about a packet.
@@ -87,7 +114,7 @@ func quotedCommand(word string) string {
 
 // commandsIn returns the commands of a command line.
 func commandsIn(line string, depth int) (all []command) {
-	for _, s := range statements(line) {
+	for _, s := range unfolded(statements(line)) {
 		all = append(all, s.commands(depth)...)
 	}
 	return all

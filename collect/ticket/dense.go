@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/phrase"
 )
 
 // A dump of flows, groups or meters has one entry on each line, and no empty lines. What people paste of one has remarks and marks
@@ -23,9 +24,11 @@ var (
 	// marks match what people and programs put before an entry: emphasis, arrows, numbers of lines, signs of quotations and lists.
 	marks = regexp.MustCompile(`^[\s*_>|+·•-]*(?:\d+[:.)]?[\s|]+)?[\s*_` + "`" + `=>+-]*$`)
 	// pointers match what they put behind one: "**  <==== HERE!", "# this one".
-	pointers = regexp.MustCompile("(?:\\*\\*|__|`)?\\s*(?:<[-=~]{1,}|[-=]{2,}>|←|⟵|⇐)[^=,]*$|\\s+(?:#|//) .*$|(?:\\*\\*|__|`)\\s*$")
-	// gaps match the lines that stand for lines which were left out.
-	gaps = regexp.MustCompile(`(?i)^\W*(?:\.{3,}|…|--more--.*|\(?(?:snip|snipped|cut|truncated|skipped|omitted|output omitted|more flows|etc)\b[^=]*\)?)\W*$`)
+	pointers = regexp.MustCompile("(?:\\*\\*|__|`)?\\s*(?:<[-=~]{1,}|[-=]{2,}>|←|⟵|⇐)[^=,]*$|\\s+(?:#|//) .*$|(?:\\*\\*|__|`)\\s*$|\\s+(?:\\||[!?]+|\\([^=()]*\\))$")
+	// sure matches the beginnings that only entries have, before which labels may stand as well.
+	sure = regexp.MustCompile(`^(?:cookie=0x[0-9a-f]+, |group_id=\d+,type=|duration=\d+s, n_packets=)`)
+	// labels match more of what stands before an entry: "(1) ", "a) ", "[here] ", the time, "→ ", "< " of diff.
+	labels = regexp.MustCompile(`^(?:\s|[^\w\s=<{\[~]|\d|\dT\d|Z\b|[A-Za-z]\)|<\s|\[[^\[\]=]*\])*$`)
 	// fragment matches what can be a part of an entry and is no sentence.
 	fragment  = regexp.MustCompile(`^\s*(?:, ?)?(?:[\w().:=\[\]<>/*+\-{}"#@%;~]+(?:, ?| actions=)?)+(?: (?:a|ac|act|acti|actio|action|actions)?)?$`)
 	hasSyntax = regexp.MustCompile(`[=,:()\[\]]|^\s*\d+\s*$`)
@@ -58,7 +61,10 @@ type dump struct {
 	kind    openflow.Kind
 	entries []entry
 	gaps    int
-	hunks   bool // a line of diff's is between the entries
+	strange int    // lines with entries behind words
+	ending  string // a line that says that the command did not print all, "" for none
+	spaced  bool   // an empty line was read last
+	hunks   bool   // a line of diff's is between the entries
 	headed  bool
 	asked   struct { // what entryOf returned for the last line
 		line, text string
@@ -112,7 +118,7 @@ func (d *dump) entryOf(line string) (text string, ok bool) {
 		return d.asked.text, d.asked.ok
 	}
 	d.asked.line, d.asked.text, d.asked.ok = line, "", false
-	if at := beginnings[d.kind].FindStringIndex(line); at != nil && marks.MatchString(line[:at[0]]) {
+	if at := beginnings[d.kind].FindStringIndex(line); at != nil && (marks.MatchString(line[:at[0]]) || sure.MatchString(line[at[0]:]) && labels.MatchString(line[:at[0]])) {
 		d.asked.text, d.asked.ok = withoutPointers(line[at[0]:]), true
 	}
 	return d.asked.text, d.asked.ok
@@ -121,7 +127,7 @@ func (d *dump) entryOf(line string) (text string, ok bool) {
 // withoutPointers returns a line without what people put behind an entry, and without blanks at its end.
 func withoutPointers(line string) string {
 	if strings.Contains(line, "->") || strings.Contains(line, "=>") || strings.Contains(line, " #") || strings.Contains(line, " //") ||
-		strings.ContainsAny(line, "<←⟵⇐") || strings.HasSuffix(line, "**") || strings.HasSuffix(line, "__") || strings.HasSuffix(line, "`") {
+		strings.ContainsAny(line, "<←⟵⇐") || line != "" && strings.IndexByte("|!?)", line[len(line)-1]) >= 0 || strings.HasSuffix(line, "**") || strings.HasSuffix(line, "__") || strings.HasSuffix(line, "`") {
 		line = pointers.ReplaceAllString(line, "")
 	}
 	return strings.TrimRight(line, " \t")
@@ -133,7 +139,7 @@ func (d *dump) goesOn(line string) bool {
 		return false
 	}
 	last := d.entries[len(d.entries)-1]
-	if last.lines >= maxLines || len(last.text)+len(line) > maxEntry {
+	if last.lines >= maxLines || len(last.text)+len(line) > maxEntry || d.kind != openflow.KindGroups && strings.Contains(line, "actions=") && strings.Contains(last.text, "actions=") {
 		return false
 	}
 	if !hasSyntax.MatchString(line) && !isTerminal(last.width) {
@@ -192,10 +198,10 @@ func (d *dump) add(line string, width int) {
 		cut: !open && (strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…")), removed: isRemoved(line)})
 }
 
-// isRemoved reports whether a "-" that is no arrow stands before an entry.
+// isRemoved reports whether a "-" that is no arrow stands before an entry, or the "<" of diff.
 func isRemoved(line string) bool {
 	line = strings.TrimLeft(line, " ")
-	return strings.HasPrefix(line, "-") && !strings.HasPrefix(line, "->") && !strings.HasPrefix(line, "--")
+	return strings.HasPrefix(line, "< ") || strings.HasPrefix(line, "-") && !strings.HasPrefix(line, "->") && !strings.HasPrefix(line, "--")
 }
 
 // join adds a line to the last entry.
@@ -262,7 +268,13 @@ func (d *dump) result() (text string, partial []string) {
 	if d.gaps > 0 {
 		partial = append(partial, fmt.Sprintf("lines were left out in %d places", d.gaps))
 	}
-	if removed > 0 {
+	if d.strange > 0 {
+		partial = append(partial, fmt.Sprintf("%d of its lines have an entry behind other words", d.strange))
+	}
+	if d.ending != "" {
+		partial = append(partial, fmt.Sprintf("the command did not end: %q", phrase.Shorten(d.ending, 80)))
+	}
+	if removed > 0 || d.hunks {
 		partial = append(partial, "it is a diff, without the lines that did not change")
 	}
 	return b.String(), partial

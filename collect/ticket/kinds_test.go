@@ -127,6 +127,8 @@ func TestBlanksOfOutputs(t *testing.T) {
 		"indented by two":      "A list:\n\n  " + strings.ReplaceAll(text, "\n", "\n  "),
 		"blanks without width": strings.ReplaceAll(text, ": ", ":\u200b "),
 		"tabs":                 strings.NewReplacer("\n            ", "\n\t\t\t", "\n        ", "\n\t\t", "\n    ", "\n\t").Replace(text),
+		"a port in bold":       strings.NewReplacer("Port eth0", "**Port eth0**", " 1(p1)", " **1(p1)**", "LIVE", "<b>LIVE</b>").Replace(text),
+		"arrows and remarks":   strings.NewReplacer("Port eth0", "Port eth0   <--- here", "state:    LIVE", "state:    LIVE  # why?").Replace(text),
 		"ports in tabs":        strings.ReplaceAll(text, "\n 1(", "\n\t1("),
 		"ports without blanks": strings.ReplaceAll(text, "\n 1(", "\n1("),
 		"prose behind":         text + "\nThe bridge has lost its port. Interface eth0 is down.\n",
@@ -220,5 +222,129 @@ func TestActionsThatBeginLikeAFlowAreJoined(t *testing.T) {
 	for shift := range 20 { // the cookie has up to 16 digits
 		text := flows + strings.Replace(loops, "0x3c43a14", "0x3c43a14"+strings.Repeat("0", shift), 1) + flow
 		expect.Equal(t, found("# ovs-ofctl dump-flows br-int\n"+wrapped(text, 80)), [][2]string{{"dump-flows br-int OpenFlow13", text}}, shift)
+	}
+}
+
+// TestMarksRoundEntries puts what people write round an entry, and asks for the entry. What is no mark is named, and its entry is not taken.
+func TestMarksRoundEntries(t *testing.T) {
+	whole := [][2]string{{"dump-flows br-int OpenFlow13", flows + flow}}
+	bare := strings.TrimSpace(flow)
+	for _, marked := range []string{
+		"**" + bare + "**  <==== HERE!", "(1) " + bare, "a) " + bare, "→ " + bare, "[here] " + bare, "10:01:02.345 " + bare, "2026-05-07T06:44:05Z " + bare,
+		"{color:red}" + bare + "{color}", `<span style="color:red">` + bare + "</span>", "<b>" + bare + "</b>", "| " + bare + " |", "• " + bare, bare + " (this one)", bare + " !!!", bare + " ?",
+		strings.Replace(bare, "priority=7", "**priority=7**", 1), strings.Replace(bare, "actions=output:2", "<b>actions=output:2</b>", 1), strings.Replace(bare, "in_port=1", "`in_port=1`", 1),
+	} {
+		expect.Equal(t, found("$ ovs-ofctl dump-flows br-int\n"+flows+marked+"\n"), whole, marked)
+	}
+	partial := [][2]string{{"dump-flows br-int OpenFlow13 partial", flows}}
+	for _, marked := range []string{"~~" + bare + "~~", "n2: " + bare, "HERE: " + bare, "The flow " + bare} {
+		expect.Equal(t, found("$ ovs-ofctl dump-flows br-int\n"+flows+marked+"\n"), partial, marked)
+	}
+	expect.Equal(t, found("$ ovs-ofctl dump-groups br-int\n"+groups+"(2) group_id=8,type=all,bucket=actions=output:2\n"),
+		[][2]string{{"dump-groups br-int OpenFlow13", groups + " group_id=8,type=all,bucket=actions=output:2\n"}})
+}
+
+// TestLinesThatWereLeftOut has what stands for lines that were left out, and what a command prints that does not end, behind and
+// between entries; and remarks that say something else.
+func TestLinesThatWereLeftOut(t *testing.T) {
+	const command = "$ ovs-ofctl dump-flows br-int\n"
+	for _, line := range []string{
+		"...", "…", " . . .", "[...]", "etc.", "-- More --", "--More--(12%)", "lines 1-23", "...skipping...", "(100 more lines)", "... 35 similar flows for the other ports ...", "/* lots of similar flows */", "--",
+		"8< ------ 8<", "[output trimmed for brevity]", "(more flows omitted)", "<output omitted>", "# truncated", "and so on", "Some other flows are not shown here", "^C", "Killed", "Terminated",
+		"packet_write_wait: Connection to 10.0.0.1 port 22: Broken pipe", "ovs-ofctl: OpenFlow packet receive failed (End of file)", "command terminated with exit code 137",
+		"2026-05-07T06:44:05Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)",
+	} {
+		for name, text := range map[string]string{"behind": flows + flow + line + "\n", "between": flows + line + "\n" + flow} {
+			expect.Equal(t, found(command+text), [][2]string{{"dump-flows br-int OpenFlow13 partial", flows + flow}}, name+" "+line)
+		}
+	}
+	for _, line := range []string{"; the next one drops", "<!-- why? -->", "^^^^^ reachable", "---", "(END)", "This is the last one of its table.", "2026-05-07T06:44:05Z|00001|ofp_util|WARN|normalization changed ofp_match", "real    0m0.005s"} {
+		expect.Equal(t, found(command+flows+line+"\n"+flow), [][2]string{{"dump-flows br-int OpenFlow13", flows + flow}}, line)
+	}
+	expect.Equal(t, found(command+flows+"\nWhen I removed many rules, the other ports worked.\n"), [][2]string{{"dump-flows br-int OpenFlow13", flows}}, "a sentence below")
+	for name, text := range map[string]string{"hunks": "@@ -1,2 +1,3 @@\n" + flows + "+" + flow, "diff": flows + "1c1\n< " + second + "---\n> " + flow} {
+		expect.Equal(t, found(command+text), [][2]string{{"dump-flows br-int OpenFlow13 partial", flows + flow}}, name)
+	}
+	for name, c := range map[string]struct{ command, text string }{
+		"ovs-vsctl show": {"ovs-vsctl show", shown}, "ovs-ofctl show": {"ovs-ofctl show br-int", ports}, "fdb/show": {"ovs-appctl fdb/show br-int", fdb},
+	} {
+		for _, line := range []string{"...", "[snip]", "        (more ports)", "--More--", "<output omitted>"} {
+			pieces := ticket.Read("$ " + c.command + "\n" + c.text + line + "\n").Pieces
+			if len(pieces) != 1 || pieces[0].Partial == nil || strings.TrimSpace(pieces[0].Text) != strings.TrimSpace(c.text) {
+				t.Errorf("%s, %q: %+v", name, line, pieces)
+			}
+		}
+	}
+}
+
+// TestPartsOfDumps has the ways of shells and of people to print a part of a dump, and some that print all of it.
+func TestPartsOfDumps(t *testing.T) {
+	const part, whole = "dump-flows br-int OpenFlow13 partial", "dump-flows br-int OpenFlow13"
+	for line, want := range map[string]string{
+		"$ ovs-ofctl dump-flows br-int |& grep priority=1":                           part,
+		"$ ovs-ofctl dump-flows br-int |\n> grep priority=1":                         part,
+		"$ ovs-ofctl dump-flows br-int | \\\n    grep priority=1":                    part,
+		"$ { ovs-ofctl dump-flows br-int; } | grep priority=1":                       part,
+		"$ (ovs-ofctl dump-flows br-int; date) | grep priority=1":                    part,
+		"$ for i in 1; do ovs-ofctl dump-flows br-int; done | head -1":               part,
+		"$ ovs-ofctl dump-flows br-int > /tmp/x; grep priority=1 /tmp/x":             part,
+		"$ ovs-ofctl dump-flows br-int >/tmp/x && head -1 /tmp/x":                    part,
+		"$ ovs-ofctl dump-flows br-int > /tmp/x; cat /tmp/x | tail -1":               part,
+		"$ ovs-ofctl dump-flows br-int > >(head -1)":                                 part,
+		"$ ovs-ofctl dump-flows br-int # only table 0":                               part,
+		"Every 2.0s: ovs-ofctl dump-flows br-int | grep x   n1: Fri Nov 27 10:0 026": "n1 " + part,
+		"Relevant part of `ovs-ofctl dump-flows br-int`:":                            part,
+		"Excerpt of ovs-ofctl dump-flows br-int:":                                    part,
+		"Some flows from `ovs-ofctl dump-flows br-int`:":                             part,
+		"$ ovs-ofctl dump-flows br-int > /tmp/x; cat /tmp/x":                         whole,
+		"$ ovs-ofctl dump-flows br-int | tee /tmp/x; head /tmp/y":                    whole,
+		"$ ovs-ofctl \\\n  dump-flows br-int":                                        whole,
+		"$ (ovs-ofctl dump-flows br-int)":                                            whole,
+		"$ ovs-ofctl dump-flows br-int &":                                            whole,
+		"$ ovs-ofctl dump-flows br-int # the bridge":                                 whole,
+		"Every 2.0s: ovs-ofctl dump-flows br-int      n1: Fri Nov 27 10:00:00 2026":  "n1 " + whole,
+		"All flows from `ovs-ofctl dump-flows br-int`:":                              whole,
+	} {
+		expect.Equal(t, found(line+"\n"+flows), [][2]string{{want, flows}}, line)
+	}
+	for line, want := range map[string]string{
+		"[root@n1 ~]# head -20 flows.txt": " partial", "$ grep -v drop flows.txt": " partial", "$ cat flows.txt | grep ip": " partial", "$ cat flows.txt": "",
+	} {
+		expect.Equal(t, found(line+"\n"+flows), [][2]string{{"dump-flows OpenFlow13" + want, flows}}, line)
+	}
+}
+
+// TestShowsOfSeveralNodesAreApart has the outputs of ovs-vsctl show of two nodes below one command line.
+func TestShowsOfSeveralNodesAreApart(t *testing.T) {
+	other := strings.Replace(shown, "4b6b0d73", "5b6b0d73", 1)
+	for _, command := range []string{"$ ovs-vsctl show", "$ for i in a b; do ssh $i ovs-vsctl show; done", "$ pssh -h hosts -i ovs-vsctl show"} {
+		expect.Equal(t, found(command+"\n"+shown+other), [][2]string{{"ovs-vsctl.show", shown}, {"ovs-vsctl.show", other}}, command)
+	}
+}
+
+// TestWhatIsNoOutputIsNamed checks what is said of text below a command line that the command does not print.
+func TestWhatIsNoOutputIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"$ ovs-ofctl dump-flows br0\novs-ofctl: br0 is not a bridge or a socket\n":            `line 1: what stands below ovs-ofctl dump-flows is not its output: "ovs-ofctl: br0 is not a bridge or a socket"`,
+		"Hello\n$ ovs-vsctl show\n1: Bridge br0\n2: Port p1\n":                                `line 2: what stands below ovs-vsctl show is not its output: "1: Bridge br0"`,
+		"$ ovs-vsctl show\novs-vsctl: unix:/run/openvswitch/db.sock: database connection f\n": `line 1: what stands below ovs-vsctl show is not its output: "ovs-vsctl: unix:/run/openvswitch/db.sock: database connection f"`,
+		"$ ovs-vsctl show\n" + shown:                                                          "",
+		"Please attach ovs-vsctl show\nand the logs.\n":                                       "",
+		"$ ovs-ofctl dump-flows br0\n$ ovs-vsctl show\n$ ls\n":                                "",
+	} {
+		expect.Equal(t, strings.Join(ticket.Read(text).Unfit, "\n"), want, text)
+	}
+}
+
+// TestOutputsOfALoop has the flows of two bridges below a loop, which prints the name of each bridge, and loops that do not.
+func TestOutputsOfALoop(t *testing.T) {
+	const loop = "[root@n1 ~]# for i in $(ovs-vsctl list-br); do echo \"== $i\"; ovs-ofctl dump-flows $i; done\n"
+	for _, name := range []string{"== %s", "%s", "--- %s ---", "%s:", "### Bridge %s", "*** %s ***"} {
+		of := func(bridge string) string { return strings.Replace(name, "%s", bridge, 1) + "\n" }
+		expect.Equal(t, found(loop+of("br-int")+flows+of("br-ex")+flows+flow), [][2]string{{"n1 dump-flows br-int OpenFlow13", flows}, {"dump-flows br-ex OpenFlow13", flows + flow}}, name)
+	}
+	unnamed := [][2]string{{"dump-flows OpenFlow13", flows}, {"dump-flows OpenFlow13", flows + flow}}
+	for _, line := range []string{"$ for i in a b; do ovs-ofctl dump-flows $i; done", "$ ovs-vsctl list-br | xargs -n1 ovs-ofctl dump-flows", "$ while read i; do ovs-ofctl dump-flows \"$i\"; done < bridges"} {
+		expect.Equal(t, found(line+"\n"+flows+flows+flow), unnamed, line)
 	}
 }

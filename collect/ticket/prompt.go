@@ -7,25 +7,29 @@ import (
 
 // A prompt is what a shell prints before a command line. Where a pattern has a group, that is the host.
 var (
-	// hostPrompts name a host: "[root@host ~]# ", "user@host:~$ ", "[host ~]# ", "host:~ # ", "(env) root@host ~ # ", "host# ".
+	// hostPrompts name a host: "[root@host ~]# ", "user@host:~$ ", "[host ~]# ", "host:~ # ", "host ~ # ", "(env) root@host ~ # ", "host# ".
 	hostPrompts = []*regexp.Regexp{
 		regexp.MustCompile(`^` + around + `\[(?:[\w.-]+@)?([\w.-]+)[^\]]*\] ?[#$%>]+ ?`),
 		regexp.MustCompile(`^` + around + `[\w.-]+@([\w.-]+)(?:[: ][^#$%>❯»]*)?[#$%>❯»]+ ?`),
-		regexp.MustCompile(`^([A-Za-z0-9][\w.-]*):[~/][^#$%> ]* ?[#$>] ?`),
+		regexp.MustCompile(`^` + around + `([A-Za-z0-9][\w.-]*):[~/][^#$%> ]* ?[#$>] ?`),
+		regexp.MustCompile(`^([A-Za-z][\w.-]*) [~/][\w/.~-]* [#$%❯] `),
 	}
 	// plainPrompts name none: "sh-4.4# ", "/ # ", "PS C:\> ", "C:\Users\me>", "mininet> ".
 	plainPrompts = []*regexp.Regexp{
-		regexp.MustCompile(`^(?:ba|z|da|k)?sh-\d[\d.]*[#$] ?`),
-		regexp.MustCompile(`^[~/][\w/.~-]* ?[#$%] `),
+		regexp.MustCompile(`^-?(?:ba|z|da|k)?sh-\d[\d.]*[#$] ?`),
+		regexp.MustCompile(`^[~/][\w/.~-]* ?[#$%❯»] `),
+		regexp.MustCompile(`^\([^)]{1,40}\)(?: \d+)? [#$%>❯] `),
 		regexp.MustCompile(`^(?:PS )?[A-Za-z]:\\[^>]*> ?`),
 	}
 	// shortPrompts are prompts only before a command: other lines begin with such words and characters, too.
 	shortPrompts = []*regexp.Regexp{
 		regexp.MustCompile(`^(?:\d+[.)] ?)?[#$%+>] ?`),
-		regexp.MustCompile(`^[└╰]─*[#$%>❯]* ?`), // the second line of one
+		regexp.MustCompile(`^[└╰][─╼╾]* ?[#$%>❯]* ?`), // the second line of one
 		regexp.MustCompile(`^[➜❯»λ]\s+(?:[~/][\w/.~-]*\s+)?`),
 		regexp.MustCompile(`^([A-Za-z][\w.-]*)# ?`),
-		regexp.MustCompile(`^[A-Za-z][\w.-]*> ?`),
+		regexp.MustCompile(`^[A-Za-z][\w.-]*(?:\([\w-]+\))?[>#] ?`),
+		regexp.MustCompile(`^(?:In \[\d*\]: )?! ?`),
+		regexp.MustCompile(`^(?i:cmd|command|run|running|executing|exec): ?`),
 	}
 )
 

@@ -17,13 +17,15 @@ type shape struct {
 	// first matches the first line where no command line is above it, nil for one that line matches. The lines of such an output are
 	// no entries, and keep their indentation.
 	first *regexp.Regexp
+	// entry matches the beginning of an entry in a line, before which marks may stand; nil for rows that are no entries.
+	entry *regexp.Regexp
 }
 
 // shapes returns the outputs that their lines tell, also without a command line.
 func shapes() []shape {
 	return []shape{
-		{command: workdir.RecordedDatapathFlows, line: datapathFlow, rest: restOfFlow, end: "actions:"},
-		{command: workdir.RecordedConntrack, line: datapathConnection, rest: restOfFlow, end: "reply=("},
+		{command: workdir.RecordedDatapathFlows, line: datapathFlow, rest: restOfFlow, end: "actions:", entry: datapathEntry},
+		{command: workdir.RecordedConntrack, line: datapathConnection, rest: restOfFlow, end: "reply=(", entry: regexp.MustCompile(`[a-z0-9]+,orig=\(src=`)},
 		{command: workdir.NamespaceConntrack, line: kernelConnection, rest: restOfKernel, end: " use="},
 		{command: workdir.HostShownNB, line: shownNetwork, first: networkRow},
 		{command: workdir.HostShownSB, line: shownChassis, first: chassisRow},
@@ -32,9 +34,10 @@ func shapes() []shape {
 
 var (
 	// datapathFlow matches the beginning of a flow of the datapath (lib/odp-util.c, odp_flow_format).
-	datapathFlow = regexp.MustCompile(`^\s*(?:ufid:[0-9a-f-]{36},? (?:recirc_id|skb_priority|tunnel|in_port)\(|recirc_id\(|(?:skb_priority|tunnel|in_port)\(.*eth\()`)
-	restOfFlow   = regexp.MustCompile(`^(?:[\w().:=/<>|+*%#{}"@;~-]|, ?)+$`)
-	restOfKernel = regexp.MustCompile(`^[\w .:=\[\]-]+$`)
+	datapathEntry = regexp.MustCompile(`(?:ufid:[0-9a-f-]{36}|recirc_id\(|(?:skb_priority|tunnel|in_port)\(.*(?:eth|eth_type)\()`)
+	datapathFlow  = regexp.MustCompile(`^\s*(?:ufid:[0-9a-f-]{36},? (?:recirc_id|skb_priority|tunnel|in_port)\(|recirc_id\(|(?:skb_priority|tunnel|in_port)\(.*(?:eth|eth_type)\()`)
+	restOfFlow    = regexp.MustCompile(`^(?:[\w().:=/<>|+*%#{}"@;~-]|, ?)+$`)
+	restOfKernel  = regexp.MustCompile(`^[\w .:=\[\]-]+$`)
 	// shownNetwork matches the lines of ovn-nbctl show, and shownChassis those of ovn-sbctl show.
 	shownNetwork = regexp.MustCompile(`^\s*(?:(?:switch|router) ` + uuid + `|port \S|nat ` + uuid + `|(?:type|parent|tag|addresses|router-port|mac|ipv6-lla|networks|gateway chassis|external ip|external port\(s\)|logical ip|logical port|external mac|type|options): )`)
 	shownChassis = regexp.MustCompile(`^\s*(?:Chassis \S+$|hostname: |Encap \S+$|ip: |options: \{|Port_Binding \S|\S+ port_binding )`)
@@ -62,9 +65,27 @@ func shapeOf(command recording.Name) *shape {
 // begins reports whether a line begins an entry of the output.
 func (s *shape) begins(line string) bool { return s.line.MatchString(line) }
 
+// bare returns a line without the marks that people put round an entry.
+func (s *shape) bare(line string) string {
+	if s.entry == nil {
+		return line
+	}
+	text := unmarked(line)
+	at := s.entry.FindStringIndex(text)
+	if at == nil || at[0] > 0 && !labels.MatchString(text[:at[0]]) {
+		return line
+	}
+	return strings.TrimRight(pointers.ReplaceAllString(text[at[0]:], ""), " |")
+}
+
 // addShaped adds a line to an open output whose lines have a shape, or ends that. Other text may stand between its lines.
 func (s *splitter) addShaped(line string, width int) {
 	r := s.open
+	if bare := r.shape.bare(line); bare != line {
+		line, width = bare, width-(len(line)-len(bare))
+	}
+	spaced := r.ended
+	r.ended = line == ""
 	switch {
 	case r.shape.first != nil && r.shape.begins(line):
 		r.output.WriteString(line + "\n")
@@ -76,8 +97,8 @@ func (s *splitter) addShaped(line string, width int) {
 	case flowHeading.MatchString(line):
 		r.endEntry()
 		r.output.WriteString(line + "\n")
-	case gaps.MatchString(line) && len(r.Partial) == 0:
-		r.Partial = append(r.Partial, "lines were left out")
+	case isGap(line, spaced) || isBreak(line) && r.wrapped.lines > 0:
+		r.Partial = []string{"lines were left out"}
 	case isHeadline(line), nodeOfHeading(line) != "", recording.IsLogLine(line), s.shapeFor(line) != nil:
 		s.end()
 		s.addLoose(line, width)
@@ -127,7 +148,7 @@ func (s *splitter) shapeFor(line string) *shape {
 		return nil
 	}
 	for _, one := range s.shapes {
-		if one.first == nil && one.begins(line) || one.first != nil && one.first.MatchString(line) && (s.open == nil || s.open.shape == nil || s.open.shape.command != one.command) {
+		if one.first == nil && one.begins(one.bare(line)) || one.first != nil && one.first.MatchString(line) && (s.open == nil || s.open.shape == nil || s.open.shape.command != one.command) {
 			return &one
 		}
 	}

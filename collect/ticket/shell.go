@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 type statement struct {
 	words []string   // without quotes; "$(...)" is a part of a word
 	pipe  [][]string // the programs that its output goes through
+	file  string     // where its output goes, "" for none
 }
 
 // statements splits a command line of a POSIX shell (POSIX.1-2017, 2.3 and 2.10) at ";", "&&", "||" and "&", and
@@ -22,7 +24,9 @@ func statements(line string) (all []statement) {
 	var s statement
 	piped := false
 	for {
+		r.file = ""
 		words, end := r.simple()
+		s.file = cmp.Or(r.file, s.file)
 		switch {
 		case len(words) == 0:
 		case piped && len(s.words) > 0:
@@ -30,7 +34,7 @@ func statements(line string) (all []statement) {
 		default:
 			s.words = words
 		}
-		piped = end == "|"
+		piped = end == "|" || end == "|&"
 		if piped {
 			continue
 		}
@@ -52,6 +56,7 @@ type shellReader struct {
 	needs string
 	// document is the delimiter of the here-document of the simple command, "" for none.
 	document string
+	file     string // where the output of the simple command goes, "" for none
 }
 
 // need notes what only a shell can carry out, with the text that shows it.
@@ -66,7 +71,7 @@ func (r *shellReader) need(what, shown string) {
 func expanded(text string) string { return text[:min(len(text), 256)] }
 
 // operators end a simple command, the longest first.
-func operators() []string { return []string{"&&", "||", ";", "|", "&"} }
+func operators() []string { return []string{"&&", "||", ";", "|&", "|", "&"} }
 
 // simple returns the words up to the next operator, and that; "" at the end of the line.
 func (r *shellReader) simple() (words []string, end string) {
@@ -101,7 +106,7 @@ func (r *shellReader) redirection() bool {
 	rest := r.line[r.at:]
 	digits := strings.TrimLeft(rest, "0123456789&")
 	operator := len(digits) - len(strings.TrimLeft(digits, "<>"))
-	if operator == 0 || len(rest)-len(digits) > 1 {
+	if operator == 0 || len(rest)-len(digits) > 1 || strings.HasPrefix(rest, "<(") || strings.HasPrefix(rest, ">(") {
 		return false
 	}
 	begin := r.at
@@ -113,6 +118,9 @@ func (r *shellReader) redirection() bool {
 	file := ""
 	if r.at < len(r.line) {
 		file = r.word()
+	}
+	if strings.HasPrefix(digits, ">") && (len(rest) == len(digits) || rest[0] == '1' || rest[0] == '&') {
+		r.file = file
 	}
 	if delimiter := strings.TrimPrefix(file, "-"); digits[:operator] == "<<" && len(rest) == len(digits) && r.document == "" && delimiter != "" {
 		r.document = delimiter
@@ -132,7 +140,7 @@ func (r *shellReader) word() string {
 		case c == '\\' && r.at+1 < len(r.line):
 			word.WriteByte(r.line[r.at+1])
 			r.at += 2
-		case strings.HasPrefix(r.line[r.at:], "$("), c == '`':
+		case strings.HasPrefix(r.line[r.at:], "$("), c == '`', r.at == begin && (strings.HasPrefix(r.line[r.at:], "<(") || strings.HasPrefix(r.line[r.at:], ">(")):
 			end := r.substitution()
 			r.need("the output of another command, ", r.line[r.at:end])
 			word.WriteString(r.line[r.at:end])
@@ -240,9 +248,79 @@ func (r *shellReader) substitution() int {
 func (s statement) filter() string {
 	var words []string
 	for _, program := range s.pipe {
-		if !slices.Contains([]string{"cat", "less", "more", "tee", "sort", "sudo"}, program[0]) {
+		if !printsAll(program[0]) {
 			words = append(words, "| "+strings.Join(program, " "))
 		}
 	}
+	if strings.HasPrefix(s.file, ">(") {
+		words = append(words, "| "+strings.Trim(s.file, ">()"))
+	}
 	return strings.Join(words, " ")
+}
+
+// printsAll reports whether a program prints all lines that it reads.
+func printsAll(program string) bool {
+	return slices.Contains([]string{"cat", "less", "more", "tee", "sort", "sudo"}, program)
+}
+
+// filterOf returns the words of a command line that prints a part of a file, "" for another line: `head flows.txt`.
+func filterOf(line string) string {
+	length, _, _ := readPrompt(line)
+	list := statements(line[length:])
+	if len(line) > maxCommand || len(list) == 0 {
+		return ""
+	}
+	last := list[len(list)-1]
+	if slices.Contains([]string{"grep", "egrep", "fgrep", "zgrep", "rg", "head", "tail", "sed", "awk", "cut", "findstr", "diff"}, last.words[0]) {
+		return strings.TrimSpace(strings.Join(last.words, " ") + " " + last.filter())
+	}
+	return last.filter()
+}
+
+// isEnd reports whether a statement ends a compound command, through whose pipe all of its output goes.
+func (s statement) isEnd() bool {
+	return slices.Contains([]string{"}", ")", "done", "fi", "esac"}, s.words[0])
+}
+
+// unfolded returns statements with the filters that are not in their own pipes: those behind a compound command, and of the programs
+// that print the file into which an output went. Parentheses round commands are left out.
+func unfolded(list []statement) []statement {
+	for i := range list {
+		words := list[i].words
+		if bare := strings.TrimLeft(words[0], "({"); bare != "" {
+			words[0] = bare
+		} else if len(words) > 1 {
+			list[i].words = words[1:]
+		}
+		last := &words[len(words)-1]
+		if bare := strings.TrimRight(*last, ")"); bare != "" && strings.Count(*last, ")") > strings.Count(*last, "(") {
+			*last = bare
+			list = groupFilter(list, i)
+		} else if list[i].isEnd() {
+			list = groupFilter(list, i)
+		}
+		if file := list[i].file; file != "" {
+			for _, later := range list[i+1 : min(len(list), i+1+maxPipe)] {
+				if slices.Contains(later.words, file) && !printsAll(later.words[0]) {
+					list[i].pipe = append(list[i].pipe, later.words)
+				} else if slices.Contains(later.words, file) {
+					list[i].pipe = append(list[i].pipe, later.pipe...)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// maxPipe is how many programs of the pipes of other statements a command gets, and among how many statements they are sought.
+const maxPipe = 8
+
+// groupFilter gives the statements before one the programs of its pipe.
+func groupFilter(list []statement, end int) []statement {
+	for i := range list[:end] {
+		if len(list[i].pipe) < maxPipe {
+			list[i].pipe = append(list[i].pipe, list[end].pipe...)
+		}
+	}
+	return list
 }

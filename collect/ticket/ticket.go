@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/raft"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/tracetext"
 	"ovs-offline/internal/workdir"
@@ -47,6 +48,8 @@ type Text struct {
 	Unread []string
 	// Seen are the outputs that print a part of each row, in their order.
 	Seen []Seen
+	// Unfit says of what stands below a command line and is not its output, such as an error, what it begins with.
+	Unfit []string
 }
 
 // maxUnread bounds Text.Unread.
@@ -86,7 +89,7 @@ func Read(text string) Text {
 	}
 	s.end()
 	s.dropEmpty()
-	return Text{s.pieces, s.log.String(), s.unread, s.seen}
+	return Text{s.pieces, s.log.String(), s.unread, s.seen, s.unfit}
 }
 
 // splitter reads the lines of a text.
@@ -106,6 +109,10 @@ type splitter struct {
 	// summaries are the outputs that may be seen.
 	summaries []summary
 	shapes    []shape // that lines without a command may have
+	filter    string  // the command line before, where it prints a part of a file; "" for another one
+	unfit     []string
+	// variable reports that the command line before has a variable in place of a bridge, as in a loop: a line above each output may name it.
+	variable bool
 }
 
 // running is a command whose output is read.
@@ -127,6 +134,7 @@ type running struct {
 	braces  int               // the lines since a "{" without its "}"
 	open    bool              // the line that was written last lacks its name or its value: a mail program wrapped it
 	ended   bool              // an empty line was read last, which no output has that is dense
+	first   string            // the first line that is not empty
 }
 
 // maxOthers is how many lines of other text may stand between the entries of a dump.
@@ -137,7 +145,13 @@ func (s *splitter) add(line string, width int) {
 		return
 	}
 	defer s.remember(line)
+	prompt := isPrompt(line) && !isRemark(line)
+	if prompt {
+		s.filter = filterOf(line)
+	}
 	if commands := readCommands(line); commands != nil {
+		s.filter = ""
+		s.variable = slices.ContainsFunc(commands, func(c command) bool { return c.known && c.run.Argument == "" && dumpOf(c.run.Command.Name) != nil })
 		s.close()
 		s.next = nil
 		for _, c := range commands {
@@ -159,6 +173,9 @@ func (s *splitter) add(line string, width int) {
 	if s.beginTrace(line) {
 		return
 	}
+	if s.open != nil && s.open.first == "" && !prompt && !isFence(line) {
+		s.open.first = strings.TrimSpace(line)
+	}
 	switch {
 	case s.open == nil:
 		s.above = cmp.Or(line, s.above)
@@ -166,7 +183,7 @@ func (s *splitter) add(line string, width int) {
 	case s.open.fence != "" && line == s.open.fence:
 		s.end()
 		s.above = ""
-	case isPrompt(line) && !isRemark(line), isSection(line):
+	case prompt, isSection(line):
 		s.close()
 		s.next = nil
 	case s.open.dump != nil:
@@ -184,6 +201,11 @@ func (s *splitter) add(line string, width int) {
 	case isFence(line), line == "" && s.open.output.Len() == 0:
 	case line == "" && isDense(s.open.Run.Command):
 		s.open.ended = true
+	case s.open.listsPorts() && isGap(line, s.open.ended):
+		s.open.Partial = []string{"lines were left out"}
+	case s.open.Run.Command.Name == workdir.RecordedSwitchShow && s.open.output.Len() > 0 && shownUUID.MatchString(strings.TrimSpace(line)):
+		s.beginAgain(s.open.Run, "") // of another node
+		s.open.write(line, width)
 	default:
 		s.open.write(line, width)
 	}
@@ -214,6 +236,7 @@ func (r *running) write(line string, width int) {
 	r.width, r.open = width, r.Run.Command.Name == workdir.RecordedSwitchShow && openRow.MatchString(line)
 	line = withoutIndent(line, r.indent)
 	if isDense(r.Run.Command) { // both shows are indented by blanks
+		line = withoutPointers(unmarked(line))
 		bare := strings.TrimLeft(line, "\t")
 		line = strings.Repeat("    ", len(line)-len(bare)) + bare
 	}
@@ -250,7 +273,8 @@ func (r *running) isOver(line string, next running) bool {
 	case r.Run.Command.Name == next.Run.Command.Name && r.dump != nil:
 		return r.hasEntries() && isHeadline(line) && !r.more
 	}
-	return r.output.Len() > 0 && r.Run.Command.Name == next.Run.Command.Name && next.Run.Command.Name != workdir.RecordedConntrack
+	same := r.Run.Command.Name == next.Run.Command.Name || r.isStatus() && next.isStatus()
+	return r.output.Len() > 0 && same && next.Run.Command.Name != workdir.RecordedConntrack
 }
 
 // begins reports whether a line is the first of the command's output.
@@ -285,6 +309,8 @@ var (
 	shownPort   = regexp.MustCompile(`^ *(?:\d+|LOCAL)\([^)]*\): `)
 	shownFDB    = regexp.MustCompile(`^ *port +VLAN +MAC `)
 	shownServer = regexp.MustCompile(`^[0-9a-f]{4}$`)
+	// namedBridge matches a line that a loop prints above the output for a bridge: "== br0", "bridge br0:".
+	namedBridge = regexp.MustCompile(`(?i)^\W*(?:bridge:? )?([a-z][\w.-]*?)\W*$`)
 	// separator matches what Mininet's dpctl prints above the output of each switch.
 	separator = regexp.MustCompile(`^\*\*\* (\S+) -+$`)
 	// heading matches a heading that names a node: "On node A:", "## compute-1 (hypervisor)", "**Node 2:**".
@@ -317,6 +343,11 @@ func (r *running) hasEntries() bool { return r.dump != nil && len(r.dump.entries
 func (s *splitter) addToDump(line string, width int) {
 	r := s.open
 	bridge := separator.FindStringSubmatch(line)
+	if spoken := unmarked(line); bridge == nil && spoken != line {
+		line, width = spoken, width-(len(line)-len(spoken))
+	}
+	spaced := r.dump.spaced
+	r.dump.spaced = line == ""
 	switch {
 	case bridge != nil:
 		s.beginAgain(r.Run, bridge[1])
@@ -333,6 +364,9 @@ func (s *splitter) addToDump(line string, width int) {
 			return
 		}
 		r.more = strings.Contains(line, "flags=[more]")
+		if match := namedBridge.FindStringSubmatch(s.before[1]); s.variable && r.Run.Argument == "" && match != nil {
+			r.Run.Argument = match[1]
+		}
 		r.Run.OpenFlow = max(r.Run.OpenFlow, version)
 		r.dump.add(line, width)
 	case isFence(line) && r.hasEntries():
@@ -348,29 +382,42 @@ func (s *splitter) addToDump(line string, width int) {
 	case r.dump.belongs(line):
 		r.dump.add(line, width)
 		r.others = 0
-	case gaps.MatchString(line):
+	case isGap(line, spaced):
 		r.dump.gaps++
+	case line == "(END)", s.variable && strings.HasSuffix(line, ":") && namedBridge.MatchString(line): // of less, and of a loop
+	case r.hasEntries() && isBreak(line) && !recording.IsLogLine(line):
+		r.dump.ending = line
 	case r.others == 0 && r.dump.goesOn(line):
 		r.dump.join(line, width)
 	case r.others == 0 && r.dump.holds(line):
 	case line == "" || isFence(line):
-	case recording.IsLogLine(line):
-		s.log.WriteString(line + "\n")
+	case logLine(line) != "":
+		s.log.WriteString(logLine(line) + "\n")
+		if isBreak(line) {
+			r.dump.ending = line
+		}
+	case strings.Contains(line, "n_packets=") && strings.Contains(line, "actions=") || strings.Contains(line, "group_id=") && strings.Contains(line, "bucket="):
+		r.dump.strange++
 	case nodeOfHeading(line) != "" || s.shapeFor(line) != nil:
 		s.end()
 		s.addLoose(line, width)
 	default:
-		r.dump.hunks = r.dump.hunks || strings.HasPrefix(line, "@@ ")
+		r.dump.hunks = r.dump.hunks || isHunk(line)
 		if r.others++; r.others > maxOthers {
 			s.end()
 		}
 	}
 }
 
+// listsPorts reports whether the command prints the ports of a switch, or what these have learned, without what a dump has.
+func (r *running) listsPorts() bool {
+	return r.dump == nil && (isDense(r.Run.Command) || r.Run.Command.Name == workdir.RecordedFDB)
+}
+
 // beginAgain opens another output of a command, for a bridge.
 func (s *splitter) beginAgain(run recording.Invocation, bridge string) {
 	host := s.open.Host
-	if s.open.hasEntries() {
+	if s.open.hasEntries() || s.open.output.Len() > 0 {
 		s.end()
 	}
 	run.Argument = bridge
@@ -384,7 +431,7 @@ func (s *splitter) beginLoose(line string, name recording.Name) {
 	if !ok {
 		return
 	}
-	s.open = &running{Piece: Piece{Host: s.host, Line: s.line, Run: recording.Invocation{Command: command}, Loose: true}, known: true, dump: dumpOf(name)}
+	s.open = &running{Piece: Piece{Host: s.host, Line: s.line, Run: recording.Invocation{Command: command, Filter: s.filter}, Loose: true}, known: true, dump: dumpOf(name)}
 	if s.open.dump == nil {
 		s.open.output.WriteString(line)
 	}
@@ -397,8 +444,8 @@ func (s *splitter) addLoose(line string, width int) {
 		s.host = node
 		return
 	}
-	if recording.IsLogLine(line) {
-		s.log.WriteString(line + "\n")
+	if log := logLine(line); log != "" {
+		s.log.WriteString(log + "\n")
 		return
 	}
 	if name := s.statusOf(line); name != "" {
@@ -483,6 +530,8 @@ func (s *splitter) end() {
 			s.seeShown(&r.Piece)
 		case r.isTable() && r.Text != "" && !r.prose:
 			s.seeForm(&r.Piece)
+		case r.first != "" && !r.prose && !r.Loose && len(s.unfit) < maxUnread:
+			s.unfit = append(s.unfit, fmt.Sprintf("line %d: what stands below %s is not its output: %q", r.Line, r.Run.Command.Line, phrase.Shorten(r.first, 80)))
 		}
 	}
 	s.open = nil

@@ -95,6 +95,9 @@ func TestPastedOutputs(t *testing.T) {
 		"headings that name nodes": {"On node A:\novs-vsctl show\n" + shown + "\n**Host B**\n\novs-ofctl dump-flows br-int\n" + flows, [][2]string{{"A ovs-vsctl.show", shown}, {"B dump-flows br-int OpenFlow13", flows}}},
 		"replies without commands": {groups + flows, [][2]string{{"dump-groups OpenFlow13", groups}, {"dump-flows OpenFlow13", flows}}},
 		"Mininet":                  {"mininet> dpctl dump-flows\n*** s1 -----\n" + flows + "*** s2 -----\n" + flows, [][2]string{{"dump-flows s1 OpenFlow13", flows}, {"dump-flows s2 OpenFlow13", flows}}},
+		"kube-ovn's status of SB":  {"root@admin:~# kubectl ko sb status\n" + status + "status: ok\n", [][2]string{{"admin cluster.status.sb", status + "status: ok\n"}}},
+		"kube-ovn's both statuses": {"$ kubectl ko nb status; kubectl ko sb status\n" + status + strings.Replace(status, "North", "South", 1), [][2]string{{"cluster.status.nb", status}, {"cluster.status.sb", strings.Replace(status, "North", "South", 1)}}},
+		"kube-ovn's in a sentence": {"Output of `kubectl ko nb status`:\n```\n" + status + "```\n", [][2]string{{"cluster.status.nb", status}}},
 		"kube-ovn's statuses":      {"$ kubectl ko nb status\n" + status, [][2]string{{"cluster.status.nb", status}}},
 	} {
 		expect.Equal(t, found(c.text), c.want, name)
@@ -154,6 +157,7 @@ func TestPromptsOfShells(t *testing.T) {
 	for prompt, host := range map[string]string{
 		"[root@n1 ~]# ": "n1", "root@n1:~# ": "n1", "n1:~ # ": "n1", "[n1 ~]# ": "n1", "n1# ": "n1", "root@n1# ": "n1", "[Env] root@n1 ~ # ": "n1", "(venv) user@n1.example:/tmp$ ": "n1.example", "root@n1:~>>>": "n1",
 		"❯ ": "", "➜  ~ ": "", "/ # ": "", "~ $ ": "", "mininet> ": "", `PS C:\> `: "", `C:\Users\me>`: "", "sh-4.4# ": "", "bash-5.1$ ": "", "$ ": "", "# ": "", "+ ": "", "1.#": "", "$": "",
+		"n1 ~ # ": "n1", "[10:00:00] n1:~$ ": "n1", "-bash-4.2$ ": "", "(undercloud) $ ": "", "(13:55:05 <~>) 0 $ ": "", "└──╼ # ": "", "~/src ❯ ": "", "switch(config)# ": "", "In [1]: !": "", "!": "", "CMD: ": "",
 	} {
 		expect.Equal(t, found("Hello\n\n"+prompt+"ovs-appctl bond/show\n---- bond0 ----\n"+prompt+"ovs-appctl fdb/show br0\n"+fdb),
 			[][2]string{{strings.TrimSpace(host + " bond.show"), "---- bond0 ----\n"}, {strings.TrimSpace(host + " fdb.show br0"), fdb}}, prompt)
@@ -163,7 +167,8 @@ func TestPromptsOfShells(t *testing.T) {
 // TestLinesOfLogsStandBesideOutputs checks that lines of logs are found where they are in no output.
 func TestLinesOfLogsStandBesideOutputs(t *testing.T) {
 	const line = "2026-05-07T06:44:05.386Z|00011|bridge|INFO|bridge br0: added interface eth0 on port 1\n"
-	for _, text := range []string{line + "\n$ ovs-ofctl dump-flows br-int\n" + flows, "Flows:\n$ ovs-ofctl dump-flows br-int\n" + flows + "and the log:\n\n" + line, "$ ovs-ofctl dump-flows br-int\n" + flows + line} {
+	for _, text := range []string{line + "\n$ ovs-ofctl dump-flows br-int\n" + flows, "Flows:\n$ ovs-ofctl dump-flows br-int\n" + flows + "and the log:\n\n" + line, "$ ovs-ofctl dump-flows br-int\n" + flows + line,
+		"$ ovs-ofctl dump-flows br-int\n" + flows + "$ grep -H bridge ovs-vswitchd.log\novs-vswitchd.log:" + line, "$ ovs-ofctl dump-flows br-int\n" + flows + "- " + line, "12: **" + strings.TrimSpace(line) + "**\n\n$ ovs-ofctl dump-flows br-int\n" + flows} {
 		read := ticket.Read(text)
 		if len(read.Pieces) != 1 || read.Pieces[0].Text != flows || read.Pieces[0].Partial != nil || read.Log != line {
 			t.Errorf("%q: %+v", text, read)

@@ -20,14 +20,18 @@ func traceOf(command recording.Command) *tracetext.Reader {
 	return nil
 }
 
-// whole joins the lines of a command line that asks about a packet and that goes on in the next line. While s.begun is
-// not empty, the command line has no end yet.
+// whole joins the lines of a command line that goes on in the next line, behind a "\" or a "|". While s.begun is not empty, the
+// command line has no end yet.
 func (s *splitter) whole(line string, width int) (string, int) {
-	if s.begun == "" && !isTraced(line) || len(s.begun)+len(line) > maxTraced {
+	start, goesOn := strings.CutSuffix(line, "\\")
+	if !goesOn && strings.HasSuffix(line, "|") && !strings.HasPrefix(strings.TrimSpace(line), "|") {
+		start, goesOn = line+" ", true
+	}
+	if s.begun == "" && !isTraced(line) && !(goesOn && readCommands(line) != nil) || len(s.begun)+len(line) > maxTraced {
 		line, s.begun = s.begun+line, ""
 		return line, width
 	}
-	if start, goesOn := strings.CutSuffix(line, "\\"); goesOn {
+	if goesOn {
 		s.begun += start
 		return "", 0
 	}

@@ -88,3 +88,35 @@ func TestTextsThatAreNoShow(t *testing.T) {
 		}
 	}
 }
+
+// FuzzShown checks that what is read of a text can be written and read again as the rows that ovn-nbctl list prints, and that each row has
+// a UUID and a name or what stands for it.
+func FuzzShown(f *testing.F) {
+	f.Add("switch 212f73dd-d63d-4d72-864b-a537e9afbee2 (sw0) (aka net)\n    port lp1\n        parent: p0\n        tag: 7\n        addresses: [\"00:00:00:5C:12:E8 10.16.19.177\"]\n")
+	f.Add("router 212f73dd-d63d-4d72-864b-a537e9afbee3 (r0)\n    port r0-sw0\n        mac: \"0a:00:00:00:00:fe\"\n        networks: [\"10.0.0.254/24\"]\n    nat 212f73dd-d63d-4d72-864b-a537e9afbee4\n        external ip: \"172.16.0.5\"\n        type: \"snat\"\n")
+	f.Add("Chassis \"n1\"\n    hostname: n1\n    Encap geneve\n        ip: \"10.0.0.4\"\n    Port_Binding \"lp\\\"1\"\n")
+	f.Add("port x\nswitch 212f73dd-d63d-4d72-864b-a537e9afbee2\nport \x00\n: \nnat nat\nChassis \n")
+	f.Fuzz(func(t *testing.T, text string) {
+		tables, err := ovn.Shown(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		for table, records := range tables {
+			rows += len(records)
+			for _, record := range records {
+				if !ovsdb.IsUUID(record.UUID) || table == "" {
+					t.Errorf("a row of table %q with the UUID %q", table, record.UUID)
+				}
+				for _, value := range record.Columns {
+					if value.Column == "" || value.Text == "" || strings.ContainsRune(value.Text, '\n') {
+						t.Errorf("column %q of table %s is %q", value.Column, table, value.Text)
+					}
+				}
+			}
+		}
+		if lines := strings.Count(text, "\n") + 1; rows > lines {
+			t.Errorf("%d rows of %d lines", rows, lines)
+		}
+	})
+}

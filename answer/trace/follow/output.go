@@ -30,7 +30,7 @@ func (s *step) output(ctx context.Context, name string, frame *frame) error {
 		s.addUndetermined(fmt.Sprintf("no bridge has the datapath port %q", name), *frame)
 		return nil
 	case port.Unknown == ovsdb.UnknownName:
-		s.addUndetermined(fmt.Sprintf("the packet leaves by port %d of %s, whose name and type were not recorded", port.Number, port.Bridge), *frame)
+		s.addUndetermined(fmt.Sprintf("the packet leaves by port %d of %s, whose name and type were not recorded: ovs-appctl dpif/show has them", port.Number, port.Bridge), *frame)
 		return nil
 	case port.Unknown == ovsdb.UnknownType:
 		s.addUndetermined(fmt.Sprintf("the packet leaves by port %s of %s, by its name a patch port or a tunnel, whose settings were not recorded: ovs-vsctl show has them", port.Name, port.Bridge), *frame)

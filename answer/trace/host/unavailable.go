@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // ErrNoAnswer is wrapped when an ovs-vswitchd does not answer within the time limit, or ends
@@ -26,6 +28,9 @@ func (e *UnavailableError) Unwrap() error { return e.Cause }
 func (e *UnavailableError) Advising(command string) string {
 	if _, elsewhere := errors.AsType[elsewhereError](e.Cause); elsewhere {
 		return e.Text()
+	}
+	if errors.Is(e.Cause, errNotMade) { // the text has what is missing
+		return fmt.Sprintf("%s; then: %s --chassis all", e.Text(), command)
 	}
 	if errors.Is(e.Cause, errNoSwitch) {
 		return fmt.Sprintf("%s: collect its flows and its OVS database, or have it synthesised from the OVN databases, which needs a release of OVN that fits, with: %s --chassis all", e.Text(), command)
@@ -55,6 +60,7 @@ func (e elsewhereError) Unwrap() error { return e.error }
 var (
 	errNotStarted = errors.New("its replica does not run")
 	errNoSwitch   = errors.New("nothing of its Open vSwitch was collected, and none was synthesised")
+	errNotMade    = errors.New("nothing of its Open vSwitch was collected, and the last start could synthesise none")
 	errOtherPorts = errors.New("its replica was lost and started again, and has other port numbers now")
 	errDown       = errors.New("the ovs-vswitchd of its replica can't be reached")
 	errDatabase   = errors.New("the OVS database of its replica can't be read")
@@ -64,11 +70,29 @@ var (
 func (a *asker) unreachableError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) { // the pid file
 		if manifest, err := a.dir.Manifest(); err == nil && len(manifest.Collections) > 0 && manifest.Collection(workdir.OVS) == nil {
+			if why := a.notMade(); why != "" {
+				return &UnavailableError{a.node, fmt.Errorf("%w: %s", errNotMade, why)}
+			}
 			return &UnavailableError{a.node, errNoSwitch}
 		}
 		return &UnavailableError{a.node, errNotStarted}
 	}
 	return &UnavailableError{a.node, fmt.Errorf("%w: it was killed or crashed", errDown)}
+}
+
+// notMade returns why the last start, after which the databases alone run, could make no switch of the node: it needs the release of OVN
+// that wrote the databases. It returns "" where that is not the cause, or nothing was started.
+func (a *asker) notMade() string {
+	var start report.Report
+	if err := workdir.ReadUnsynced(a.dir.ReportFile(), &start); err != nil {
+		return ""
+	}
+	wrote, runs := start.Recorded.OVN, start.Running.OVN
+	if wrote == "" || runs == "" || versions.Minor(wrote) == versions.Minor(runs) {
+		return ""
+	}
+	return fmt.Sprintf("OVN %s wrote its databases, and OVN %s runs, which can't compute its flows: \"ovs-offline image add SOURCE\", with a container image (of a registry or a file) or a root directory that has OVN %s",
+		wrote, runs, versions.Minor(wrote))
 }
 
 // lateError returns the error of a command that ovs-vswitchd did not answer in time.

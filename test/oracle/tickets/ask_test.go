@@ -229,23 +229,32 @@ func judge(t ticket, w *whole, s said) judged {
 	losses := strings.Join(append(t.losses, s.losses...), "; ")
 	worst := judged{outcome: right}
 	for _, p := range w.packets {
-		if j := judgePacket(t.form, p, s.answers[p.flow], losses); j.outcome > worst.outcome {
+		if j := judgePacket(causes(t.form, w), p, s.answers[p.flow], losses); j.outcome > worst.outcome {
 			worst = j
 		}
 	}
 	return worst
 }
 
-func judgePacket(f tickets.Form, p packet, r reply, losses string) judged {
+// causes returns the true causes of an UNDETERMINED answer as a regular expression: what the form lacks, and what no ticket of the
+// node has.
+func causes(f tickets.Form, w *whole) string {
+	if f.Whole() || !w.namesAlike() {
+		return f.Lacks
+	}
+	return f.Lacks + "|whose name and type were not recorded"
+}
+
+func judgePacket(lacks string, p packet, r reply, losses string) judged {
 	why := fmt.Sprintf("%s: %s%s, want %s", p.flow, r.end, r.err, p.end)
 	switch {
 	case r.err != "":
 		return judged{refused, why + " (losses: " + losses + ")"}
 	case r.end == p.end:
 		return judged{outcome: right}
-	case strings.HasPrefix(r.end, string(answer.Undetermined)) && names(f.Lacks, r.missing):
+	case strings.HasPrefix(r.end, string(answer.Undetermined)) && names(lacks, r.missing):
 		return judged{undetermined, why + " because: " + r.missing}
-	case isPartOf(r.end, p.end) && names(f.Lacks, r.missing):
+	case isPartOf(r.end, p.end) && names(lacks, r.missing):
 		return judged{undetermined, why + " because of a copy: " + r.missing}
 	case strings.HasPrefix(r.end, string(answer.Undetermined)):
 		return judged{uncaused, why + " because: " + r.missing}

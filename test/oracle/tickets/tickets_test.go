@@ -79,7 +79,12 @@ func askSets(t *testing.T, table *table) {
 				}
 			}
 			version := []string{"OpenFlow14", "OpenFlow15"}[i%2] // sos takes the dumps of few versions
-			t.Run(name+" "+node+", "+version, func(t *testing.T) { askForms(t, table, recordedNode(t, node, version, report, flows)) })
+			t.Run(name+" "+node+", "+version, func(t *testing.T) {
+				if len(flows) == 0 {
+					t.Skip("no packet of the set enters this node by a port")
+				}
+				askForms(t, table, recordedNode(t, node, version, report, flows))
+			})
 		}
 	}
 }
