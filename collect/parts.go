@@ -29,7 +29,7 @@ func (l *looseReader) addParts(name string, pieces []ticket.Piece) error {
 		origin := fmt.Sprintf("%s, line %d", l.origin(name), p.Line)
 		node := l.node(p.Host)
 		if p.Empty && !p.Rows.All {
-			node.Remarks = append(node.Remarks, fmt.Sprintf("%s: %s printed nothing: no row of %s met its condition then", origin, p.Rows.Asked, p.Rows.Table))
+			node.Remarks = append(node.Remarks, fmt.Sprintf("%s: %s printed nothing: it found no row of %s then", origin, p.Rows.Asked, p.Rows.Table))
 			continue
 		}
 		file, err := archive.Spool(l.ctx, l.spool, strings.NewReader(p.Text))
@@ -38,7 +38,7 @@ func (l *looseReader) addParts(name string, pieces []ticket.Piece) error {
 		}
 		l.pasted++
 		for _, reason := range p.Partial {
-			node.Remarks = append(node.Remarks, fmt.Sprintf("%s: the output of %s is not whole: %s", origin, p.Rows.Asked, reason))
+			node.Lost = append(node.Lost, fmt.Sprintf("%s: the output of %s is not whole: %s", origin, p.Rows.Asked, reason))
 		}
 		node.Parts = append(node.Parts, recording.Rows{File: file, Kind: p.Rows.Kind, Table: p.Rows.Table, Columns: p.Rows.Columns, All: p.Rows.All,
 			Unnamed: p.Rows.Unnamed, Origin: origin, Asked: p.Rows.Asked})

@@ -18,7 +18,21 @@ import (
 // partOf collects a ticket, and returns what is known of a database, the rows of it, and what is lost.
 func partOf(t *testing.T, kind workdir.Kind, text string) (known map[string]workdir.KnownTable, rows *file.Content, lost string) {
 	t.Helper()
-	nodes, _, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": text}), "a.md"))
+	known, path, lost := partIn(t, kind, text)
+	if _, err := os.Stat(path); err != nil {
+		return known, &file.Content{}, lost
+	}
+	rows, err := file.PrintedContent(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known, rows, lost
+}
+
+// partIn collects a ticket, and returns what is known of a database, the file with it, and what is lost.
+func partIn(t *testing.T, kind workdir.Kind, text string) (known map[string]workdir.KnownTable, path, lost string) {
+	t.Helper()
+	nodes, found, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": text}), "a.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +46,11 @@ func partOf(t *testing.T, kind workdir.Kind, text string) (known map[string]work
 			}
 		}
 	}
-	path := filepath.Join(dir, "host", workdir.HostParts(kind))
-	if _, err := os.Stat(path); err != nil {
-		return known, &file.Content{}, lost
+	lost += strings.Join(slices.Concat(found.Lost, found.Unused, found.Remarks), "; ")
+	for _, node := range found.Nodes {
+		lost += strings.Join(node.Remarks, "; ")
 	}
-	if rows, err = file.PrintedContent(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
-	return known, rows, lost
+	return known, filepath.Join(dir, "host", workdir.HostParts(kind)), lost
 }
 
 // TestPartsOfTables prints some rows and some columns of tables with ovn-nbctl, in each way that it has, and checks what is known of them.

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,4 +67,35 @@ func missingIn(r *check.Report) string {
 		names = append(names, m.Data)
 	}
 	return strings.Join(names, "\n")
+}
+
+// TestListsAlone checks what is found in lists of ovn-nbctl alone, and that rules that need more say what they lack.
+func TestListsAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		text    string
+		want    []string // the findings
+		missing string   // in what was not there
+	}{
+		"ACLs": {"[root@n1 ~]# ovn-nbctl acl-list sw0\n  to-lport  1001 (ip4 && tcp.dst = 80) drop log(name=web)\n  to-lport  1000 (ip4 && tcp.dst == 80) drop log(name=web)\nfrom-lport     7 (ip4 &&) allow\n",
+			[]string{"ACL from-lport with priority 7", "ACL web"}, "the table Logical_Switch of the OVN NB database"},
+		"routes":    {"[root@n1 ~]# ovn-nbctl lr-route-list r0\nIPv4 Routes\nRoute Table <main>:\n  10.9.0.0/16  10.0.0.9 dst-ip\n", nil, "the table Logical_Router of the OVN NB database"},
+		"QoS rules": {"[root@n1 ~]# ovn-nbctl qos-list sw0\n  to-lport    12 (ip4 && tcp.dst = 80) rate=5\n", []string{"QoS rule to-lport with priority 12"}, "the table Logical_Switch of the OVN NB database"},
+	} {
+		r := checkTicket(t, "ticket.md", c.text)
+		var found []string
+		for _, f := range r.Findings {
+			title, _, _ := strings.Cut(f.What, ": ")
+			if f.Rule != "data-lost" {
+				found = append(found, title)
+			}
+			if all := fmt.Sprint(f.What, f.Evidence, f.Next); f.Rule != "data-lost" && regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-`).MatchString(all) {
+				t.Errorf("%s: a UUID that nobody knows: %s", name, all)
+			}
+		}
+		slices.Sort(found)
+		expect.Equal(t, found, c.want, name)
+		if all := missingIn(r); !strings.Contains(all, c.missing) {
+			t.Errorf("%s: missing: %s", name, all)
+		}
+	}
 }

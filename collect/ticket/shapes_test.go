@@ -113,20 +113,21 @@ func TestSummariesAreNamedForWhatTheyAre(t *testing.T) {
 		qos       = "from-lport   100 (ip6) dscp=10\n  to-lport   100 (ip4) rate=1000 burst=100\n"
 	)
 	for name, c := range map[string]struct{ text, want string }{
-		"routes":            {routes, "line 3: `ovn-nbctl lr-route-list` of OVN (3 routes)"},
-		"NAT":               {nats, "line 2: `ovn-nbctl lr-nat-list` of OVN (2 NAT rules)"},
-		"load balancers":    {balancers, "line 2: `ovn-nbctl lb-list` of OVN (2 load balancers)"},
-		"ACLs":              {acls, "line 1: `ovn-nbctl acl-list` of OVN (2 ACLs)"},
-		"QoS":               {qos, "line 1: `ovn-nbctl qos-list` of OVN (2 QoS rules)"},
-		"a command line":    {"# ovn-nbctl --no-leader-only acl-list sw0\n" + acls, "line 1: `ovn-nbctl acl-list` of OVN (2 ACLs)"},
-		"a pod":             {"$ kubectl -n ovn exec ovnkube-db-0 -c nb -- ovn-nbctl lr-route-list r0\n" + routes, "line 1: `ovn-nbctl lr-route-list` of OVN (3 routes)"},
-		"kube-ovn's plugin": {"$ kubectl ko nbctl lb-list\n" + balancers, "line 1: `ovn-nbctl lb-list` of OVN (2 load balancers)"},
-		"a quotation":       {"> # ovn-nbctl lr-nat-list r0\n> " + strings.ReplaceAll(nats, "\n", "\n> ") + "\n", "line 1: `ovn-nbctl lr-nat-list` of OVN (2 NAT rules)"},
-		"some rows":         {"# ovn-nbctl find Logical_Switch_Port name=vm1\n_uuid : 1\n", "line 1: `ovn-nbctl find Logical_Switch_Port name=vm1` of OVN: it is not in a form that tells rows apart"},
-		"one value":         {"# ovn-sbctl get Port_Binding vm1 tag\n7\n", "line 1: `ovn-sbctl get Port_Binding vm1 tag` of OVN: it prints some of the rows"},
-		"values alone":      {"# ovn-nbctl --bare list ACL\nx\n", "line 1: `ovn-nbctl --bare list ACL` of OVN: it is not in a form that tells rows apart"},
-		"ports":             {"$ ovs-vsctl list-ports br0\np1\np2\n", "line 1: `ovs-vsctl list-ports` of Open vSwitch"},
-		"addresses of text": {"10.0.0.1 is down\nfrom-lport is a word\nsnat is one, too\n", ""},
+		"routes":             {routes, "line 3: `ovn-nbctl lr-route-list` of OVN (3 routes)"},
+		"NAT":                {nats, "line 2: `ovn-nbctl lr-nat-list` of OVN (2 NAT rules)"},
+		"load balancers":     {balancers, "line 2: `ovn-nbctl lb-list` of OVN (2 load balancers)"},
+		"ACLs":               {acls, "line 1: `ovn-nbctl acl-list` of OVN (2 ACLs)"},
+		"QoS":                {qos, "line 1: `ovn-nbctl qos-list` of OVN (2 QoS rules)"},
+		"a command line":     {"# ovn-nbctl --no-leader-only lr-policy-list r0\nRouting Policies\n", "line 1: `ovn-nbctl lr-policy-list` of OVN: it does not print whole rows"},
+		"a list that is cut": {"# ovn-nbctl --no-leader-only acl-list sw0 | cut -c1-10\n" + acls, "line 1: `ovn-nbctl --no-leader-only acl-list sw0` of OVN: it prints some of the rows"},
+		"a pod":              {"$ kubectl -n ovn exec ovnkube-db-0 -c nb -- ovn-nbctl lr-policy-list r0\nRouting Policies\n", "line 1: `ovn-nbctl lr-policy-list` of OVN"},
+		"kube-ovn's plugin":  {"$ kubectl ko nbctl lr-lb-list r0\nUUID\n", "line 1: `ovn-nbctl lr-lb-list` of OVN"},
+		"a quotation":        {"> # ovn-nbctl lr-policy-list r0\n> Routing Policies\n", "line 1: `ovn-nbctl lr-policy-list` of OVN"},
+		"some rows":          {"# ovn-nbctl find Logical_Switch_Port name=vm1\n_uuid : 1\n", "line 1: `ovn-nbctl find Logical_Switch_Port name=vm1` of OVN: it is not in a form that tells rows apart"},
+		"one value":          {"# ovn-sbctl get Port_Binding vm1 tag\n7\n", "line 1: `ovn-sbctl get Port_Binding vm1 tag` of OVN: it prints some of the rows"},
+		"values alone":       {"# ovn-nbctl --bare list ACL\nx\n", "line 1: `ovn-nbctl --bare list ACL` of OVN: it is not in a form that tells rows apart"},
+		"ports":              {"$ ovs-vsctl list-ports br0\np1\np2\n", "line 1: `ovs-vsctl list-ports` of Open vSwitch"},
+		"addresses of text":  {"10.0.0.1 is down\nfrom-lport is a word\nsnat is one, too\n", ""},
 	} {
 		read := ticket.Read(c.text)
 		said := ""

@@ -1,9 +1,11 @@
 package ticket
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
@@ -50,6 +52,9 @@ type Rows struct {
 // readPart reads the output as a part of a table, and turns it into the form of ovs-vsctl list.
 func (r *running) readPart() bool {
 	part := r.Run.Part
+	if part.List != "" {
+		return r.readList()
+	}
 	rows, columns, identified, cut, ok := ovsdb.ReadPart(r.Text, r.Run.Argument, ovsdb.PartForm{Columns: part.Columns, Format: part.Format, Bare: part.Bare, NoHeadings: part.NoHeadings})
 	if !ok {
 		return false
@@ -63,6 +68,39 @@ func (r *running) readPart() bool {
 		r.Rows.Columns = nil
 	}
 	r.Text = ovsdb.List(rows)
+	return true
+}
+
+// readList reads the output of a command that lists rows in a form of its own, and turns it into the form of ovs-vsctl list.
+func (r *running) readList() bool {
+	if !keepsLines(r.Run.Filter) {
+		return false
+	}
+	list, ok := ovn.ReadList(r.Run.Part.List, r.Text, r.Run.Filter == "" && !hasGap(r.Text))
+	if !ok || len(list.Rows) == 0 {
+		return false
+	}
+	r.Partial = append(r.Partial, list.Lost...)
+	columns := map[string]bool{}
+	for _, row := range list.Rows {
+		for _, value := range row.Columns {
+			columns[value.Column] = true
+		}
+	}
+	r.tellRows(slices.Sorted(maps.Keys(columns)), false)
+	r.Rows.Unnamed = list.Unnamed
+	r.Text = ovsdb.List(list.Rows)
+	return true
+}
+
+// keepsLines reports whether a filter leaves out lines alone, and no parts of them.
+func keepsLines(filter string) bool {
+	for program := range strings.SplitSeq(strings.TrimPrefix(filter, "| "), " | ") {
+		words := strings.Fields(program)
+		if len(words) > 0 && (!slices.Contains([]string{"grep", "egrep", "fgrep", "head", "tail"}, words[0]) || slices.Contains(words, "-o") || slices.Contains(words, "-c")) {
+			return false
+		}
+	}
 	return true
 }
 
@@ -106,8 +144,9 @@ func (s *splitter) seeForm(p *Piece) {
 	if p.Run.Part != nil {
 		line = phrase.Shorten(strings.Join(s.open.words, " "), 100)
 	}
+	isList := p.Run.Part != nil && p.Run.Part.List != ""
 	if found := summaryOf(s.summaries, line); found != nil && len(s.seen) < maxSeen {
-		s.seen = append(s.seen, Seen{Host: p.Host, Line: p.Line, Command: line, Instead: found.instead, form: true})
+		s.seen = append(s.seen, Seen{Host: p.Host, Line: p.Line, Command: line, Instead: found.instead, form: !isList, part: isList})
 	}
 }
 

@@ -296,7 +296,7 @@ func (r *running) begins(line string) bool {
 	case name == recording.LogicalFlows:
 		return strings.HasPrefix(line, "Datapath: ")
 	case r.Run.Part != nil:
-		return !r.Run.Part.NoHeadings && strings.HasPrefix(line, append(slices.Clone(r.Run.Part.Columns), "_uuid")[0])
+		return r.Run.Part.List == "" && !r.Run.Part.NoHeadings && strings.HasPrefix(line, append(slices.Clone(r.Run.Part.Columns), "_uuid")[0])
 	case r.Run.Command.Prints != "":
 		return strings.HasPrefix(line, "_uuid ")
 	default:
@@ -520,7 +520,7 @@ func (s *splitter) end() {
 		}
 		switch {
 		case r.Run.Part != nil && r.Text == "" && r.Empty && !r.prose:
-			r.tellRows(nil, r.Run.Part.Rows == "")
+			r.tellRows(nil, r.Run.Part.Rows == "" && r.Run.Part.List == "")
 			s.pieces = append(s.pieces, r.Piece)
 		case r.Run.Part != nil && r.readPart():
 			s.pieces = append(s.pieces, r.Piece)

@@ -16,6 +16,8 @@ type Part struct {
 	Format     string   // of --format; "" for that of the command
 	Bare       bool     // values are printed without quotes and brackets
 	NoHeadings bool
+	// List is the command that printed the rows in a form of its own, "acl-list"; "" for list and find.
+	List string
 }
 
 // Rows are rows of a table of which some rows or some columns were printed. The file has them as ovs-vsctl list prints them, with a UUID
@@ -69,6 +71,10 @@ func parsePart(words []string) (found Invocation, ok bool) {
 		}
 		part.set(name, value)
 	}
+	if table := listed(plain, words[0]); table != "" {
+		command, _ := Find(PartOf(workdir.NB))
+		return Invocation{Command: command, Argument: table, Part: &Part{List: plain[0], Rows: strings.Join(plain[1:], " ")}}, true
+	}
 	if len(plain) < 2 || plain[0] != "list" && plain[0] != "find" || slices.Contains(plain, "--") {
 		return Invocation{}, false
 	}
@@ -80,9 +86,18 @@ func parsePart(words []string) (found Invocation, ok bool) {
 	return Invocation{Command: command, Argument: plain[1], Part: &part}, true
 }
 
+// listed returns the table of which the words of a command line but for the options list rows, "" for none (ovn-nbctl(8)).
+func listed(plain []string, tool string) string {
+	if tool != "ovn-nbctl" || len(plain) == 0 || slices.Contains(plain, "--") {
+		return ""
+	}
+	return map[string]string{"acl-list": "ACL", "lr-route-list": "Logical_Router_Static_Route", "lr-nat-list": "NAT",
+		"lb-list": "Load_Balancer", "qos-list": "QoS"}[plain[0]]
+}
+
 // takesValue reports whether the word behind an option is its value (ovs-vsctl(8), ovn-nbctl(8)).
 func takesValue(option string) bool {
-	return slices.Contains([]string{"--columns", "-f", "--format", "-d", "--data", "-t", "--timeout", "--db", "-p", "-c", "-C", "--id"}, option)
+	return slices.Contains([]string{"--columns", "-f", "--format", "-d", "--data", "-t", "--timeout", "--db", "-p", "-c", "-C", "--id", "--type", "--route-table"}, option)
 }
 
 // set notes an option.

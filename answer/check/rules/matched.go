@@ -14,6 +14,7 @@ type matched struct {
 	match       string
 	log         bool
 	meter       string
+	unnamed     bool // the UUID is not known
 }
 
 // eachMatched calls use for the rows with matches that ovn-northd makes logical flows of: the ACLs of
@@ -44,12 +45,13 @@ func eachMatched(d *rule.Deployment, n *rule.Northbound, use func(matched)) erro
 	}
 	unknown := d.NB.Lacks("Logical_Switch", true, "acls", "qos_rules")+d.NB.Lacks("Logical_Router", true, "enabled", "policies", "nat")+d.NB.Lacks("Port_Group", true, "ports", "acls") != ""
 	for _, table := range slices.Sorted(maps.Keys(inUse)) {
-		if d.NB.Lacks(table, false, "_uuid", "match") != "" {
+		if d.NB.Lacks(table, false, "match") != "" {
 			continue // the rules that need it do not run
 		}
+		known, _ := d.NB.Known(table)
 		if err := d.NB.Each(table, func(row ovsdb.Row) {
-			if (unknown || inUse[table][row.UUID]) && (table != "NAT" || row.String("match") != "") {
-				use(matched{table, row.UUID, row.String("match"), row.Bool("log"), row.String("meter")})
+			if (unknown || known.Unnamed || inUse[table][row.UUID]) && (table != "NAT" || row.String("match") != "") {
+				use(matched{table, row.UUID, row.String("match"), row.Bool("log"), row.String("meter"), known.Unnamed})
 			}
 		}, "match", "log", "meter"); err != nil {
 			return err

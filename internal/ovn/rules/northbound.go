@@ -82,7 +82,7 @@ func (n *Northbound) Name(table string, row ovsdb.Row) string {
 func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 	c := Cause{Table: table, UUID: row.UUID, Name: row.String("name")}
 	if n.nb != nil && n.nb.Lacks(table, false, inWords(table)...) != "" {
-		c.Words = Kind(table) + " " + cmp.Or(c.Name, row.UUID) // of what the words would tell, something is not known
+		c.Words = Kind(table) + " " + cmp.Or(c.Name, n.inPart(table, row)) // of what the words would tell, something is not known
 		return c
 	}
 	at := " of " + rule.Datapath.String()
@@ -129,6 +129,17 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 		c.Words = ovsdb.TableWords(table) + " " + Called(ids[idRouterName], c.Name)
 	}
 	return c
+}
+
+// inPart names a row of which some columns are known: without its UUID, by what sets it apart for a reader.
+func (n *Northbound) inPart(table string, row ovsdb.Row) string {
+	if known, _ := n.nb.Known(table); !known.Unnamed {
+		return row.UUID
+	}
+	if priority, ok := row.Int("priority"); ok {
+		return strings.TrimSpace(fmt.Sprintf("%s with priority %d", row.String("direction"), priority))
+	}
+	return strings.Join(row.RecordNames(table), " ")
 }
 
 // inWords returns the columns of a table that the words for its rows tell.
