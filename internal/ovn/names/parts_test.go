@@ -15,7 +15,7 @@ import (
 const (
 	knownA = "5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0001"
 	knownB = "5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0002"
-	acl   = "6c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0003"
+	acl    = "6c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0003"
 )
 
 // inPart returns a deployment of a node of which only parts of tables are known.
