@@ -97,9 +97,7 @@ func (p *Plan) judgeBridges(ctx context.Context, outputs map[recording.Subject][
 func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) error {
 	var subjects []string
 	for _, bridge := range p.Bridges {
-		if len(bridge.Dumps) > 0 {
-			subjects = append(subjects, bridge.Name)
-		}
+		subjects = append(subjects, bridge.Name)
 	}
 	commands := recording.Recorded()
 	for _, bridge := range append(subjects, "") {
@@ -345,7 +343,9 @@ func (p *Plan) Database(kind workdir.Kind) *Database {
 	return nil
 }
 
-// HasOVS reports whether the node has any data of Open vSwitch.
+// HasOVS reports whether the node has data of Open vSwitch that a replica can use: its database, what that is made from, or the dump of
+// a bridge.
 func (p *Plan) HasOVS() bool {
-	return p.Database(workdir.OVS) != nil || len(p.Bridges) > 0
+	return p.Database(workdir.OVS) != nil || p.substitute != "" && len(p.Bridges) > 0 ||
+		slices.ContainsFunc(p.Bridges, func(bridge Bridge) bool { return len(bridge.Dumps) > 0 })
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -294,9 +293,6 @@ func (w *writer) ovs() (workdir.Collection, error) {
 		if err := w.bridge(bridge, &out); err != nil {
 			return out, err
 		}
-	}
-	if len(out.Files) == 0 && w.plan.substitute == "" {
-		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither their flow dumps nor conf.db", ErrNothing, w.plan.Source.Kind, phrase.FirstNames(w.plan.Recording.Bridges))
 	}
 	for _, output := range w.plan.Recorded {
 		if err := w.recorded(output, &out); err != nil {

@@ -305,6 +305,7 @@ func (l *live) recordDumps(wd *workdir.Dir, node string) {
 		for dump, name := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups", workdir.Meters: "dump-meters"} {
 			l.write(wd.DumpFile(bridge, dump), l.tool([]string{"ofctl@" + node, name, bridge}))
 		}
+		l.write(wd.BridgeRecorded(bridge, workdir.RecordedShow), l.tool([]string{"ofctl@" + node, "show", bridge}))
 	}
 }
 

@@ -85,6 +85,36 @@ func TestTicketOfASwitch(t *testing.T) {
 	}
 }
 
+// TestFlowsToMissingPorts checks that flows and groups are found that send packets to a port which ovs-ofctl show does not list.
+func TestFlowsToMissingPorts(t *testing.T) {
+	const (
+		show   = "$ ovs-ofctl -O OpenFlow13 show br0\nOFPT_FEATURES_REPLY (OF1.3) (xid=0x2): dpid:0000aabbccddee01\n 1(p1): addr:02:00:00:00:00:01\n     config:     0\n     state:      LIVE\n LOCAL(br0): addr:aa:bb:cc:dd:ee:01\n"
+		whole  = "OFPT_GET_CONFIG_REPLY (OF1.3) (xid=0x9): frags=normal miss_send_len=0\n"
+		dump   = "$ ovs-ofctl -O OpenFlow13 dump-flows br0\nOFPST_FLOW reply (OF1.3) (xid=0x2):\n"
+		groups = "$ ovs-ofctl -O OpenFlow13 dump-groups br0\nOFPST_GROUP_DESC reply (OF1.3) (xid=0x2):\n group_id=3,type=all,bucket=actions=output:1,bucket=actions=output:4\n"
+	)
+	flow := func(packets int, actions string) string {
+		return fmt.Sprintf(" cookie=0x0, duration=1s, table=%d, n_packets=%[1]d, n_bytes=0, priority=1 actions=%s\n", packets, actions)
+	}
+	missing := func(port, by string) string {
+		return fmt.Sprintf("warning: bridge br0 has no port %s: packets are sent there by %s [output-to-missing-port]", port, by)
+	}
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"by number":             {show + whole + dump + flow(5, "output:775") + flow(2, "set_field:1->reg0,output:775"), []string{missing("775", "2 flows (7 packets)")}},
+		"by name":               {show + whole + dump + flow(1, "output:tap1") + flow(2, "output:p1"), []string{missing("tap1", "1 flow (1 packet)")}},
+		"two ports":             {show + whole + dump + flow(5, "output:8,output:9"), []string{missing("8", "1 flow (5 packets)"), missing("9", "1 flow (5 packets)")}},
+		"a group":               {show + whole + groups + dump + flow(5, "group:3"), []string{missing("4", "group 3")}},
+		"ports that exist":      {show + whole + dump + flow(5, "output:1,LOCAL,IN_PORT,CONTROLLER:128,output:NXM_NX_REG15[],NORMAL") + flow(6, "output:p1"), nil},
+		"a show that is cut":    {show + dump + flow(5, "output:775"), nil},
+		"no show of the bridge": {dump + flow(5, "output:775"), nil},
+	} {
+		t.Run(name, func(t *testing.T) { expect.Equal(t, found(checkTicket(t, "ticket.md", c.text)), c.want) })
+	}
+}
+
 // TestAllClearNamesItsData checks that an all-clear says how many rules had data, and what the others lacked.
 func TestAllClearNamesItsData(t *testing.T) {
 	numbers := regexp.MustCompile(`^nothing found on 1 node by (\d+) of \d+ rules; \d+ had no data: (.*)$`)

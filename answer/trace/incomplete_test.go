@@ -115,8 +115,16 @@ aaaaaaaa-1111-2222-3333-444444444444
 [root@n1 ~]# ovs-ofctl -O OpenFlow13 dump-groups nowhere
 OFPST_GROUP_DESC reply (OF1.3) (xid=0x2):
  group_id=10,type=all,bucket=actions=set_field:02:00:00:00:00:01->eth_dst,bucket=actions=dec_ttl
+ group_id=11,type=select,bucket=weight:100,actions=dec_ttl,bucket=weight:100,actions=drop
+ group_id=12,type=fast_failover,bucket=watch_port:77,actions=output:77
+ group_id=13,type=all,bucket=actions=resubmit(,5)
+ group_id=14,type=indirect,bucket=actions=group:10
 [root@n1 ~]# ovs-ofctl -O OpenFlow13 --names dump-flows nowhere
  cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,tcp,in_port=n1 actions=group:10
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,udp,in_port=n1 actions=group:11
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,sctp,in_port=n1 actions=group:12
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,arp,in_port=n1 actions=group:13
+ cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=20,tcp6,in_port=n1 actions=group:14
 [root@n1 ~]# ovs-ofctl -O OpenFlow13 show gone
 OFPT_FEATURES_REPLY (OF1.3) (xid=0x2): dpid:0000aabbccddee01
  1(g1): addr:02:00:00:00:00:01
@@ -201,6 +209,10 @@ func TestWhatIsMissingDecidesNothing(t *testing.T) {
 		"gone in_port=1,icmp":                            {answer.Unreachable, "explicit drop: group 1: none of the buckets that the packet took sends it anywhere"},
 		"gone in_port=1,sctp":                            {answer.Unreachable, "no such port"},
 		"nowhere in_port=n1,tcp":                         {answer.Unreachable, "explicit drop: group 10: none of the buckets that the packet took sends it anywhere"},
+		"nowhere in_port=n1,udp":                         {answer.Unreachable, "explicit drop: group 11: none of the buckets that the packet took sends it anywhere"},
+		"nowhere in_port=n1,sctp":                        {answer.Undetermined, "port 77 of nowhere, whose name and type were not recorded"},
+		"nowhere in_port=n1,arp":                         {answer.Unreachable, "missing flow"},
+		"nowhere in_port=n1,tcp6":                        {answer.Unreachable, "group 1"},
 		"nowhere in_port=n1,icmp":                        {answer.Unreachable, "missing flow"},
 		"alike in_port=1,icmp":                           {answer.Reachable, "port e1"},
 		"alike in_port=1,tcp":                            {answer.Unreachable, "alike-ex, table 0"},

@@ -119,7 +119,7 @@ func (d *dump) entryOf(line string) (text string, ok bool) {
 	}
 	d.asked.line, d.asked.text, d.asked.ok = line, "", false
 	if at := beginnings[d.kind].FindStringIndex(line); at != nil && (marks.MatchString(line[:at[0]]) || sure.MatchString(line[at[0]:]) && labels.MatchString(line[:at[0]])) {
-		d.asked.text, d.asked.ok = withoutPointers(line[at[0]:]), true
+		d.asked.text, d.asked.ok = withoutAliases(withoutPointers(line[at[0]:])), true
 	}
 	return d.asked.text, d.asked.ok
 }
@@ -131,6 +131,17 @@ func withoutPointers(line string) string {
 		line = pointers.ReplaceAllString(line, "")
 	}
 	return strings.TrimRight(line, " \t")
+}
+
+// alias matches a flow table with a second name behind it, where a flow or an action has a table: table=0(classifier).
+var alias = regexp.MustCompile(`\b(table=|goto_table:|resubmit\([^,()]*,)([\w.-]+)\([\w .-]+\)`)
+
+// withoutAliases returns a flow in which each table has one number or name, as ovs-ofctl takes it.
+func withoutAliases(line string) string {
+	if !strings.Contains(line, "table=") || !strings.Contains(line, "(") {
+		return line
+	}
+	return alias.ReplaceAllString(line, "$1$2")
 }
 
 // goesOn reports whether a line can be the rest of the last entry, which a program has wrapped.

@@ -236,6 +236,14 @@ func TestMarksRoundEntries(t *testing.T) {
 	} {
 		expect.Equal(t, found("$ ovs-ofctl dump-flows br-int\n"+flows+marked+"\n"), whole, marked)
 	}
+	for _, aliased := range []string{
+		strings.Replace(flow, "table=0", "table=0(classifier)", 1), strings.Replace(flow, "table=0", "table=0(main table)", 1),
+	} {
+		expect.Equal(t, found("$ ovs-ofctl dump-flows br-int\n"+flows+aliased), whole, aliased)
+	}
+	const resubmits = " cookie=0x2, duration=5s, table=in, n_packets=1, n_bytes=60, priority=7 actions=resubmit(,acl),resubmit(2,out),ct(commit,table=nat),goto_table:out\n"
+	expect.Equal(t, found("$ ovs-ofctl dump-flows br-int\n"+flows+strings.NewReplacer("=in", "=in(ingress)", ",acl)", ",acl(acl_table))", "2,out)", "2,out(3))", "=nat", "=nat(NAT)", ":out", ":out(3)").Replace(resubmits)),
+		[][2]string{{"dump-flows br-int OpenFlow13", flows + resubmits}})
 	partial := [][2]string{{"dump-flows br-int OpenFlow13 partial", flows}}
 	for _, marked := range []string{"~~" + bare + "~~", "n2: " + bare, "HERE: " + bare, "The flow " + bare} {
 		expect.Equal(t, found("$ ovs-ofctl dump-flows br-int\n"+flows+marked+"\n"), partial, marked)

@@ -44,6 +44,7 @@ type Pass struct {
 
 	headers   int    // number of bridges that were printed
 	resumedIn string // the bridge in which the pass continues, "" if it enters a bridge
+	resumedAt *Stage // whose actions the pass continues, nil for a pass with stages of its own
 }
 
 // LearnIgnored is the warning of ofproto/trace about an action learn.

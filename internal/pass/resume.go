@@ -11,6 +11,9 @@ import (
 // in the bridge that recirculated the packet (xlate_actions in ofproto-dpif-xlate.c).
 func (p *Pass) Resume(after *Pass) {
 	p.resumedIn = after.recirculatedIn(p)
+	if last, ok := after.End(); ok && len(p.Stages) == 0 {
+		p.resumedAt = &last
+	}
 	if p.resumedIn == "" {
 		return
 	}
@@ -19,6 +22,15 @@ func (p *Pass) Resume(after *Pass) {
 			p.Stages[i].Bridge = p.resumedIn
 		}
 	}
+}
+
+// End returns the stage in which the pass ended: the last one, or for a pass that only executes the rest of the actions of a stage, such as
+// the bucket of a group, that stage.
+func (p *Pass) End() (stage Stage, ok bool) {
+	if p.resumedAt != nil {
+		return *p.resumedAt, true
+	}
+	return p.Last()
 }
 
 // recirculatedIn returns the bridge of the stage that recirculated the packet for the next

@@ -92,6 +92,7 @@ func All() []rule.Rule {
 		// What takes longer.
 		logs(),
 		costlyRules(),
+		outputToMissingPort(),
 		drifted(),
 		clusters(),
 	}

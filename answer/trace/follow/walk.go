@@ -223,7 +223,7 @@ func (s *step) add(branch Branch, frame frame) *Branch {
 // dropIn returns the end of a packet that no action of a pass sends anywhere.
 func dropIn(printed *pass.Pass) Branch {
 	branch := Branch{Kind: Dropped, Why: "no action sends the packet anywhere"}
-	if last, ok := printed.Last(); ok {
+	if last, ok := printed.End(); ok {
 		branch.Stage = &last
 		if last.Miss {
 			branch.Why = fmt.Sprintf("no flow of table %d of %s matches", last.Table, last.Bridge)
@@ -259,7 +259,7 @@ func loopIn(printed *pass.Pass) Branch {
 func givenUp(printed *pass.Pass, because string) Branch {
 	why := "the datapath drops the packet: " + because
 	branch := Branch{Kind: Dropped, Why: why, Failure: why}
-	if last, ok := printed.Last(); ok {
+	if last, ok := printed.End(); ok {
 		branch.Stage = &last
 	}
 	return branch

@@ -416,9 +416,13 @@ func (l *loader) findDifferent(ctx context.Context, version openflow.Version) er
 	collected := map[uint64]int{} // number of flows by hash
 	counts := l.counts()
 	seed := l.loaded.seed
-	_, err := eachFlow(ctx, l.path(), nil, func(flow openflow.Flow, problem *openflow.Problem) {
+	form, err := l.comparable(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = eachFlow(ctx, l.path(), nil, func(flow openflow.Flow, problem *openflow.Problem) {
 		if problem == nil && !counts.IsRejected(flow.Line) {
-			collected[flowHash(seed, flow.Text)]++
+			collected[flowHash(seed, form(flow))]++
 		}
 	})
 	if err != nil {
@@ -427,7 +431,7 @@ func (l *loader) findDifferent(ctx context.Context, version openflow.Version) er
 	const maxNamed = 3
 	var unexpected []string // the first flows that were not collected so
 	err = l.eachPrinted(ctx, version, func(flow openflow.Flow) {
-		key := flowHash(seed, flow.Text)
+		key := flowHash(seed, form(flow))
 		switch {
 		case collected[key] > 0:
 			collected[key]--

@@ -1,10 +1,14 @@
 package tables
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/openflow"
 )
 
 // Options of ovs-ofctl. NoNames keeps it from asking the switch for the names of
@@ -61,4 +65,25 @@ func (t *table) mayHoldNames(ctx context.Context, text string) (bool, error) {
 	return slices.ContainsFunc(names, func(name string) bool {
 		return name != "" && strings.Contains(text, name[:min(len(name), portNameSize)])
 	}), err
+}
+
+// comparable returns the function that returns the text by which a collected flow and one of the replica are compared. The replica prints
+// names of tables only together with the names of ports (ovs-ofctl(8), --names). A text that names tables alone has the numbers of ports,
+// so that each text gets these.
+func (t *table) comparable(ctx context.Context) (func(openflow.Flow) string, error) {
+	if t.names != withNames {
+		return func(flow openflow.Flow) string { return flow.Text }, nil
+	}
+	var shown bytes.Buffer
+	if err := t.Switch.Ofctl(ctx, Ofctl{Bridge: t.bridge.Name, Options: []string{NoNames, "-O", t.version.String()}, Command: "show", Stdout: &shown}); err != nil {
+		return nil, err
+	}
+	form := openflow.Canonical{Oldest: t.dumpVersion(), Ports: map[string]int{}}
+	for _, port := range openflow.Show(&shown).Ports {
+		form.Ports[port.Name] = port.Number
+	}
+	return func(flow openflow.Flow) string {
+		key := form.Key(flow)
+		return fmt.Sprintf("%#x,%d,%d,%s,%s", key.Cookie, key.Table, key.Priority, key.Match, form.Actions(flow.Actions()))
+	}, nil
 }
