@@ -181,13 +181,18 @@ const (
 
 // Find returns the command of that name.
 func Find(name Name) (command Command, ok bool) {
-	table := Commands()
-	i := slices.IndexFunc(table, func(command Command) bool { return command.Name == name })
-	if i < 0 {
-		return Command{}, false
-	}
-	return table[i], true
+	command, ok = commandsByName()[name]
+	return command, ok
 }
+
+// commandsByName is Commands by name. It is made once, because Find is called for each command line of a text.
+var commandsByName = sync.OnceValue(func() map[Name]Command {
+	table := map[Name]Command{}
+	for _, command := range Commands() {
+		table[command.Name] = command
+	}
+	return table
+})
 
 // Dumps returns the commands whose output is restored, in the order of the restore.
 func Dumps() []Command {
@@ -238,9 +243,9 @@ func (c Command) SosLines() []SosLine {
 	return lines
 }
 
-// byName is Recorded and OfHost by name. It is made once, because ByFile is called for each
+// recordedByName is Recorded and OfHost by name. It is made once, because ByFile is called for each
 // of up to a million entries of a source.
-var byName = sync.OnceValue(func() map[string]Command {
+var recordedByName = sync.OnceValue(func() map[string]Command {
 	table := map[string]Command{}
 	for _, command := range append(Recorded(), OfHost()...) {
 		table[string(command.Name)] = command
@@ -255,10 +260,10 @@ var byName = sync.OnceValue(func() map[string]Command {
 func ByFile(file string) (command Command, bridge string, ok bool) {
 	base, folder := path.Base(file), path.Dir(file)
 	plain := strings.TrimSuffix(base, ".txt")
-	if command, ok = byName()[inNamespace+base]; ok && path.Base(path.Dir(folder)) == "namespaces" {
+	if command, ok = recordedByName()[inNamespace+base]; ok && path.Base(path.Dir(folder)) == "namespaces" {
 		return command, path.Base(folder), true
 	}
-	if command, ok = byName()[base]; ok {
+	if command, ok = recordedByName()[base]; ok {
 		switch {
 		case command.Scope == OfBridge && path.Base(path.Dir(folder)) == "bridges":
 			return command, path.Base(folder), true
@@ -269,7 +274,7 @@ func ByFile(file string) (command Command, bridge string, ok bool) {
 		}
 	}
 	for name := plain; strings.Contains(name, "."); _, name, _ = strings.Cut(name, ".") {
-		command, ok = byName()[name]
+		command, ok = recordedByName()[name]
 		prefix := strings.TrimSuffix(strings.TrimSuffix(plain, name), ".")
 		switch {
 		case !ok, command.Scope == OfDevice, command.Scope == OfNamespace:
