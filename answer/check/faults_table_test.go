@@ -394,13 +394,13 @@ func flowFaults() []fault {
 				awaitflow@gateway br-int table=65,reg15={sb Port_Binding logical_port={provnet public} tunnel_key},metadata={sb Datapath_Binding external_ids:name2=public tunnel_key} output`},
 		{name: "a bridge loses its flows", rule: "bridge-without-flows", says: "compute1: bridge br-ex has no flows", dumps: true, beside: true,
 			plant: `ofctl@compute1 del-flows br-ex`, undo: `ofctl@compute1 add-flow br-ex actions=NORMAL`},
-		{name: "a flow sends packets to a port that was deleted", rule: "output-to-missing-port", says: "compute1: bridge br-ex has no port 77: packets are sent there by 2 flows (0 packets)", dumps: true, beside: true,
-			plant: `vsctl@compute1 add-port br-ex gone0 -- set Interface gone0 type=internal ofport_request=77
-				ofctl@compute1 add-flow br-ex table=5,priority=9,dl_type=0x88b5,actions=output:77
-				ofctl@compute1 add-flow br-ex table=6,priority=9,dl_type=0x88b5,actions=set_field:1->reg0,clone(enqueue:77:1)
-				vsctl@compute1 del-port br-ex gone0`,
-			undo: `ofctl@compute1 del-flows br-ex table=5
-				ofctl@compute1 del-flows br-ex table=6`},
+		{name: "a flow sends packets to a port that was deleted", rule: "output-to-missing-port", says: "compute2: bridge br-ex has no port 77: packets are sent there by 2 flows (0 packets)", dumps: true, beside: true,
+			plant: `vsctl@compute2 add-port br-ex gone0 -- set Interface gone0 type=internal ofport_request=77
+				ofctl@compute2 add-flow br-ex table=5,priority=9,dl_type=0x88b5,actions=output:77
+				ofctl@compute2 add-flow br-ex table=6,priority=9,dl_type=0x88b5,actions=set_field:1->reg0,clone(enqueue:77:1)
+				vsctl@compute2 del-port br-ex gone0`,
+			undo: `ofctl@compute2 del-flows br-ex table=5
+				ofctl@compute2 del-flows br-ex table=6`},
 		{name: "a bucket of a group sends packets to a port that never was", rule: "output-to-missing-port", says: "gateway: bridge br-ex has no port 4711: packets are sent there by group 9", beside: true,
 			plant: `ofctl@gateway add-group br-ex group_id=9,type=select,bucket=weight:1,actions=output:LOCAL,bucket=weight:1,actions=4711`,
 			undo:  `ofctl@gateway del-groups br-ex group_id=9`},
