@@ -6,12 +6,11 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn/match"
 	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 )
 
 // matchRefersToNothing finds ACLs, QoS rules, policy routes and NAT rules with a match that refers to an
 // address set or to a port group that does not exist. For a port group G, ovn-northd makes the address
-// sets G_ip4 and G_ip6.
+// sets G_ip4 and G_ip6, and svc_monitor_mac for health checks.
 func matchRefersToNothing() rule.Rule {
 	return rule.Rule{
 		Name: "match-refers-to-nothing", Severity: rule.Error,
@@ -19,11 +18,9 @@ func matchRefersToNothing() rule.Rule {
 		Follows: "ovn-controller leaves its logical flows out: it applies to no packet",
 		Sources: []string{"ovn-sb(5), Logical_Flow, match", "ovn-nb(5), ACL, match"},
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
-			sets, groups := map[string]bool{}, map[string]bool{}
-			for _, db := range []*file.Index{d.NB, d.SB} {
-				if err := db.Each("Address_Set", func(row ovsdb.Row) { sets[row.String("name")] = true }, "name"); err != nil {
-					return err
-				}
+			sets, groups := map[string]bool{"svc_monitor_mac": true}, map[string]bool{}
+			if err := d.NB.Each("Address_Set", func(row ovsdb.Row) { sets[row.String("name")] = true }, "name"); err != nil {
+				return err
 			}
 			if err := d.NB.Each("Port_Group", func(row ovsdb.Row) {
 				name := row.String("name")

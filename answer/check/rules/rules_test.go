@@ -3,6 +3,7 @@ package rules
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
@@ -95,6 +97,69 @@ func setOf(texts []string) []any {
 func (n *network) findings(t *testing.T, r rule.Rule) []string {
 	t.Helper()
 	opened := &ovn.Deployment{NB: index(t, ovs.NBSchema, n.nb, n.nbDate), SB: index(t, ovs.SBSchema, n.sb, n.sbDate)}
+	lines := findingsIn(t, r, opened)
+	known := &ovn.Deployment{NB: declared(t, r, opened, n.nb, ovs.NBSchema), SB: declared(t, r, opened, n.sb, ovs.SBSchema)}
+	partly := r.OnlySome(&rule.Deployment{Deployment: known}) != "" // it says which tables it has not looked at
+	if alone := findingsIn(t, r, known); len(alone) > len(lines) || len(alone) < len(lines) && !partly {
+		t.Errorf("%s finds\n%s\nand where only the tables and columns are known that it says it reads\n%s", r.Name, strings.Join(lines, "\n"), strings.Join(alone, "\n"))
+	}
+	return lines
+}
+
+// declared returns the database of some rows without the tables and columns that a rule does not say it reads: without each of which the
+// rule lacks nothing.
+func declared(t *testing.T, r rule.Rule, whole *ovn.Deployment, rows ovndb.Rows, schema string) *file.Index {
+	t.Helper()
+	probe, kept, known := index(t, schema, rows, 0), ovndb.Rows{}, map[string]workdir.KnownTable{}
+	isNeeded := func(table string, columns []string) bool {
+		probe.OnlyParts(map[string]workdir.KnownTable{table: {All: true, Columns: columns}})
+		d := &ovn.Deployment{NB: whole.NB, SB: whole.SB}
+		if schema == ovs.NBSchema {
+			d.NB = whole.NB.WithParts(probe)
+		} else {
+			d.SB = whole.SB.WithParts(probe)
+		}
+		missing, err := r.Missing(&rule.Node{Deployment: &rule.Deployment{Deployment: d}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(missing) > 0
+	}
+	for table, all := range rows {
+		columns := map[string]bool{}
+		for _, row := range all {
+			for column := range row {
+				columns[column] = true
+			}
+		}
+		needed := []string{"_uuid"} // none would mean all
+		for column := range columns {
+			others := slices.DeleteFunc(slices.Collect(maps.Keys(columns)), func(other string) bool { return other == column })
+			if isNeeded(table, append(others, "_uuid")) {
+				needed = append(needed, column)
+			}
+		}
+		known[table], kept[table] = workdir.KnownTable{All: true, Columns: needed}, map[string]ovndb.Row{}
+		for uuid, row := range all {
+			kept[table][uuid] = ovndb.Row{}
+			for _, column := range needed {
+				if value, has := row[column]; has {
+					kept[table][uuid][column] = value
+				}
+			}
+		}
+	}
+	parts := index(t, schema, kept, 0)
+	parts.OnlyParts(known)
+	if schema == ovs.NBSchema {
+		return whole.NB.WithParts(parts)
+	}
+	return whole.SB.WithParts(parts)
+}
+
+// findingsIn returns what a rule finds in a deployment, a line for each finding, in order.
+func findingsIn(t *testing.T, r rule.Rule, opened *ovn.Deployment) []string {
+	t.Helper()
 	c := rule.Of([]*ovn.Deployment{opened}, rule.Programs{})
 	var lines []string
 	found := func(f rule.Finding) {
