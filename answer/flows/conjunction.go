@@ -1,7 +1,6 @@
 package flows
 
 import (
-	"os"
 	"ovs-offline/internal/ovn/rules"
 )
 
@@ -10,11 +9,10 @@ func (b *Bridge) conjunctions() (rules.Conjunctions, error) {
 	if b.conjoined != nil {
 		return b.conjoined, nil
 	}
-	file, err := os.Open(b.dump)
+	file, err := b.flows()
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
 	b.conjoined = rules.ReadConjunctions(file)
 	return b.conjoined, nil
 }

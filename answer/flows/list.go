@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"ovs-offline/internal/openflow"
@@ -116,11 +115,10 @@ func (q *Query) streamNode(ctx context.Context, source Source, done *Listed, use
 // eachFlow calls use with the flows of a bridge that a filter selects, until it returns false.
 // It reads no lines that want does not accept; nil accepts all.
 func (n *Node) eachFlow(ctx context.Context, bridge *Bridge, filter *Filter, want func(line string) bool, done *Listed, use func(flow *record) (bool, error)) error {
-	file, err := os.Open(bridge.dump)
+	file, err := bridge.flows()
 	if err != nil {
 		return err
 	}
-	defer file.Close()
 	count, lost := 0, done.Lost
 	uncounted := false
 	defer func() {
@@ -299,26 +297,17 @@ func (q *Query) first(places []place) []place {
 
 // readAgain calls use with the flows at places.
 func readAgain(ctx context.Context, nodes []*Node, places []place, use func(index int, f Flow) error) error {
-	dumps := map[*Bridge]*os.File{}
-	defer func() {
-		for _, f := range dumps {
-			f.Close()
-		}
-	}()
 	for i, from := range places {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		node := nodes[from.node]
 		bridge := node.Bridges[from.bridge]
-		if dumps[bridge] == nil {
-			file, err := os.Open(bridge.dump)
-			if err != nil {
-				return err
-			}
-			dumps[bridge] = file
+		dump, err := bridge.flows()
+		if err != nil {
+			return err
 		}
-		flow, err := openflow.FlowAt(dumps[bridge], from.at)
+		flow, err := openflow.FlowAt(dump, from.at)
 		if err != nil {
 			return fmt.Errorf("the flows of bridge %s changed while they were read: %w", bridge.Name, err)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -39,6 +41,7 @@ type Bridge struct {
 	Name string
 
 	dump   string
+	file   *os.File          // the dump, once flows has opened it
 	layout rules.Layout      // zero for a bridge without OVN's flows
 	agent  string            // the kind of the bridge, on a node of neutron's Open vSwitch agent
 	ports  map[string]ofPort // by OpenFlow number
@@ -46,6 +49,19 @@ type Bridge struct {
 
 	conjoined rules.Conjunctions  // nil if not read yet
 	groups    map[string][]string // see hashed; nil if not read yet
+}
+
+// flows returns the dump of the bridge's flows from its beginning. It opens the dump once, until the node is closed: a page with all stages
+// reads it a hundred times.
+func (b *Bridge) flows() (*io.SectionReader, error) {
+	if b.file == nil {
+		file, err := os.Open(b.dump)
+		if err != nil {
+			return nil, err
+		}
+		b.file = file
+	}
+	return io.NewSectionReader(b.file, 0, math.MaxInt64), nil
 }
 
 // ofPort is a port of a bridge.
@@ -71,8 +87,13 @@ func Open(ctx context.Context, name string, wd *workdir.Dir, bridge string) (*No
 	return node, nil
 }
 
-// Close closes the databases.
+// Close closes the databases and dumps.
 func (n *Node) Close() {
+	for _, b := range n.Bridges {
+		if b.file != nil {
+			b.file.Close()
+		}
+	}
 	for _, x := range []*file.Index{n.nb, n.sb, n.conf, n.parts} {
 		if x != nil {
 			x.Close()

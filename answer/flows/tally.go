@@ -3,7 +3,6 @@ package flows
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -100,11 +99,10 @@ func (t *tallied) read(ctx context.Context, bridge *Bridge, at int) error {
 	if at >= mostBridges {
 		return nil
 	}
-	file, err := os.Open(bridge.dump)
+	file, err := bridge.flows()
 	if err != nil {
 		return err
 	}
-	defer file.Close()
 	lines := 0
 	for flow, problem := range openflow.RawFlows(file) {
 		if lines++; lines%1024 == 0 && ctx.Err() != nil {
