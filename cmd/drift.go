@@ -51,7 +51,7 @@ func (o *driftOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 		if o.isForPods() && link.Linked(wd) {
 			return o.inPod(ctx, wd)
 		}
-		return drift.Check(ctx, wd, drift.Options{Runtime: o.runtime, Version: version, Northd: o.northd,
+		return drift.Check(ctx, wd, drift.Options{Runtime: o.runtime, Runtimes: runtimes(), Northd: o.northd,
 			Chosen:   func(what string) { progress.note("%sruntime: %s", selected.Label(node), what) },
 			Progress: func(text string) { progress.print("%s%s", selected.Label(node), text) }})
 	})

@@ -15,6 +15,7 @@ import (
 
 	"ovs-offline/internal/fault"
 	"ovs-offline/replica/choose"
+	"ovs-offline/replica/runtime"
 )
 
 // runtimeFlag adds --runtime to a command that starts daemons, or asks for them. All commands
@@ -27,6 +28,9 @@ func (o *options) runtimeFlag(command *cobra.Command) {
 func (o *options) addRuntime(flags *pflag.FlagSet) {
 	flags.StringVar(&o.runtime, "runtime", cmp.Or(os.Getenv("OVS_OFFLINE_RUNTIME"), choose.Auto), "where daemons run: auto, podman, docker, process or kubernetes (or OVS_OFFLINE_RUNTIME)")
 }
+
+// runtimes returns what finds the runtimes of a workdir on this machine, for whatever runs programs.
+func runtimes() runtime.Finder { return choose.Finder(version) }
 
 // detailFlag adds --detail.
 func detailFlag(command *cobra.Command, value *bool, usage string) {

@@ -171,7 +171,7 @@ func stopReplica(ctx context.Context, path string) error {
 		return err
 	}
 	defer wd.Unlock()
-	return replica.Stop(ctx, wd, choose.For(wd, version).All(ctx)...)
+	return replica.Stop(ctx, wd, runtimes()(wd).All(ctx)...)
 }
 
 // completeImages returns the function that completes the names of the images that are not on the

@@ -12,6 +12,7 @@ import (
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/lab"
 	"ovs-offline/replica/report"
+	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/synth"
 )
 
@@ -30,12 +31,12 @@ func (o *startOptions) carryOut(ctx context.Context) error {
 	}
 	defer wd.Unlock()
 	progress := o.progress()
-	runtime := o.runtime
+	where := o.runtime
 	if o.inPods != nil {
-		runtime = choose.Auto
+		where = choose.Auto
 	}
-	built, err := lab.Build(ctx, wd, ticket.ReadTyped(text), lab.Options{Name: o.build, Runtime: runtime, Version: version, Progress: func(line string) { progress.note("%s", line) },
-		Wanted: choose.Wanted{Image: o.image, Versions: o.versions}})
+	built, err := lab.Build(ctx, wd, ticket.ReadTyped(text), lab.Options{Name: o.build, Runtime: where, Version: version, Progress: func(line string) { progress.note("%s", line) },
+		Wanted: runtime.Wanted{Image: o.image, Versions: o.versions}})
 	if err != nil {
 		wd.RemoveIfEmpty()
 		if errors.Is(err, lab.ErrNothing) {

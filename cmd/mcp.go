@@ -50,7 +50,7 @@ func (o *mcpOptions) run(ctx context.Context) error {
 			return fault.Usagef("--root takes a folder, and %s is not one", o.root)
 		}
 	}
-	server := mcp.New(mcp.Options{Folder: o.workdir, Root: o.root, Runtime: o.runtime, Version: version})
+	server := mcp.New(mcp.Options{Folder: o.workdir, Root: o.root, Runtime: o.runtime, Runtimes: runtimes(), Version: version})
 	if o.listen == "" {
 		return server.Serve(ctx, io.NopCloser(o.In), closer{o.Out})
 	}

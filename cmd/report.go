@@ -90,7 +90,7 @@ func (o *options) makePage(ctx context.Context, selected *set.Set, questions str
 	}
 	progress := o.progress()
 	defer progress.end()
-	return page.Make(ctx, selected, page.Options{Programs: rule.Programs{Runtime: o.runtime, Version: version}, Checks: checks,
+	return page.Make(ctx, selected, page.Options{Programs: rule.Programs{Runtime: o.runtime, Runtimes: runtimes()}, Version: version, Checks: checks,
 		Command: o.caller(selected.Folder()).line, Progress: progress.print})
 }
 

@@ -89,7 +89,7 @@ func (o *startOptions) synthesiseAndStart(command *cobra.Command, args []string)
 			return err
 		}
 	}
-	options := synth.Options{Chassis: o.chassis, Release: release.Options{Runtime: o.runtime, Version: version}}
+	options := synth.Options{Chassis: o.chassis, Release: release.Options{Runtime: o.runtime, Runtimes: runtimes()}, Version: version}
 	progress := o.progress()
 	lacking, err := set.Synthesise(command.Context(), o.workdir, o.nodes, options, func(line string) { progress.note("%s", line) })
 	if err != nil {
@@ -100,7 +100,7 @@ func (o *startOptions) synthesiseAndStart(command *cobra.Command, args []string)
 
 // run starts the replicas of the nodes, and prints what they lack: of a set in one table.
 func (o *startOptions) run(ctx context.Context, selected *set.Set, _ []string) error {
-	if err := selected.EndScratch(ctx); err != nil {
+	if err := selected.EndScratch(ctx, runtimes()); err != nil {
 		return err
 	}
 	comparison := make(chan set.Comparison, 1)

@@ -95,7 +95,7 @@ func (o *stopOptions) run(ctx context.Context, selected *set.Set, _ []string) er
 		fmt.Fprintf(o.Out, "No replica runs in %s.\n", show.Word(o.workdir))
 		return nil
 	}
-	if err := selected.EndScratch(ctx); err != nil {
+	if err := selected.EndScratch(ctx, runtimes()); err != nil {
 		return err
 	}
 	where := cmp.Or(selected.Owner(), selected.Folder())

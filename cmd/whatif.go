@@ -155,7 +155,7 @@ func (o *whatIfOptions) run(ctx context.Context, selected *set.Set, _ []string) 
 		return err
 	}
 	progress := o.progress()
-	question.Runtime, question.Version = o.runtime, version
+	question.Runtime, question.Runtimes, question.Version = o.runtime, runtimes(), version
 	question.Chosen = func(what string) { progress.note("runtime: %s", what) }
 	question.Progress = func(text string) { progress.print("%s", text) }
 	result, err := whatif.Answer(ctx, question)
@@ -184,7 +184,7 @@ func (o *whatIfOptions) rehearse(ctx context.Context, selected *set.Set) (err er
 		return err
 	}
 	progress := o.progress()
-	upgrade.Runtime, upgrade.Version = o.runtime, version
+	upgrade.Runtime, upgrade.Runtimes, upgrade.Version = o.runtime, runtimes(), version
 	upgrade.Chosen = func(what string) { progress.note("runtime: %s", what) }
 	upgrade.Progress = func(text string) { progress.print("%s", text) }
 	result, err := whatif.Rehearse(ctx, upgrade)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ovs-offline/replica/choose"
 )
 
 // TestCollectReplacesNothing collects a report again, and one into the folder of a single node:
@@ -17,7 +19,7 @@ func TestCollectReplacesNothing(t *testing.T) {
 	}
 	const compute, worker = "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz", "ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"
 	s := &served{folder: filepath.Join(t.TempDir(), "nodes"), root: captures}
-	s.Server = New(Options{Folder: s.folder, Root: s.root, Runtime: "process", Version: "test"})
+	s.Server = New(Options{Folder: s.folder, Root: s.root, Runtime: "process", Runtimes: choose.Finder("test"), Version: "test"})
 	session := s.connect(t)
 	refused := func(in arguments, says ...string) {
 		t.Helper()
@@ -49,7 +51,7 @@ func TestCollectReplacesNothing(t *testing.T) {
 	}
 
 	alone := &served{folder: filepath.Join(t.TempDir(), "node"), root: captures}
-	alone.Server = New(Options{Folder: alone.folder, Root: alone.root, Runtime: "process", Version: "test"})
+	alone.Server = New(Options{Folder: alone.folder, Root: alone.root, Runtime: "process", Runtimes: choose.Finder("test"), Version: "test"})
 	session = alone.connect(t)
 	call(t, session, "collect", arguments{"path": compute})
 	refused(arguments{"path": compute}, "OVS data from sos report", "ovs-offline -w "+alone.folder+" collect --force")

@@ -55,7 +55,7 @@ func (q questions) drift(ctx context.Context, request *sdk.CallToolRequest, in D
 	if err != nil {
 		return nil, out, err
 	}
-	found, err := drift.Check(ctx, wd, drift.Options{Runtime: q.runtime(), Version: q.Version, Northd: in.Northd, Progress: progress(ctx, request)})
+	found, err := drift.Check(ctx, wd, drift.Options{Runtime: q.runtime(), Runtimes: q.Runtimes, Northd: in.Northd, Progress: progress(ctx, request)})
 	if err != nil {
 		return nil, out, err
 	}

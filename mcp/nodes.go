@@ -10,7 +10,7 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/choose"
+	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/set"
 )
 
@@ -82,7 +82,7 @@ func (n nodes) serving(ctx context.Context, name string, kind workdir.Kind) (*se
 }
 
 // runtime returns the runtime of replicas.
-func (n nodes) runtime() string { return cmp.Or(n.Runtime, choose.Auto) }
+func (n nodes) runtime() string { return cmp.Or(n.Runtime, runtime.Auto) }
 
 // openSession opens a session on all nodes.
 func (n nodes) openSession(ctx context.Context, options trace.Options) (*trace.Session, error) {

@@ -18,14 +18,17 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"ovs-offline/replica/runtime"
 )
 
 // Options are the options of a server.
 type Options struct {
-	Folder  string // a workdir, or a folder of several
-	Root    string // where collect and compare read from; "" leaves these tools out
-	Runtime string // of replicas, one of choose.Names
-	Version string // of ovs-offline
+	Folder   string         // a workdir, or a folder of several
+	Root     string         // where collect and compare read from; "" leaves these tools out
+	Runtime  string         // of replicas, one of choose.Names
+	Runtimes runtime.Finder // where programs are looked for
+	Version  string         // of ovs-offline
 }
 
 // Limits of a server.

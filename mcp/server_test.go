@@ -19,6 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/choose"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
@@ -89,7 +90,7 @@ func serve(t *testing.T, set string) *served {
 }
 
 func newServed(folder, root string) *served {
-	return &served{Server: New(Options{Folder: folder, Root: root, Runtime: "process", Version: "test"}), folder: folder, root: root}
+	return &served{Server: New(Options{Folder: folder, Root: root, Runtime: "process", Runtimes: choose.Finder("test"), Version: "test"}), folder: folder, root: root}
 }
 
 // startSet collects the nodes of a set through the server's own tool, and starts them.
@@ -335,7 +336,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.root = t.TempDir()
-	s.Server = New(Options{Folder: s.folder, Root: s.root, Runtime: "process", Version: "test"})
+	s.Server = New(Options{Folder: s.folder, Root: s.root, Runtime: "process", Runtimes: choose.Finder("test"), Version: "test"})
 	session = s.connect(t)
 	if err := os.Symlink(outside, filepath.Join(s.root, "link")); err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func (q questions) whatIf(ctx context.Context, request *sdk.CallToolRequest, in 
 	if err != nil {
 		return nil, out, err
 	}
-	question.Runtime, question.Version, question.Progress = q.runtime(), q.Version, progress(ctx, request)
+	question.Runtime, question.Runtimes, question.Version, question.Progress = q.runtime(), q.Runtimes, q.Version, progress(ctx, request)
 	if question.Deployment, err = whatif.Of(ctx, chosen); err != nil {
 		return nil, out, err
 	}

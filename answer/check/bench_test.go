@@ -23,7 +23,7 @@ func BenchmarkCheck(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := check.Run(b.Context(), set.Of(wd, "test"), check.Options{Programs: rule.Programs{Runtime: choose.Process, Version: "test"}}); err != nil {
+		if _, err := check.Run(b.Context(), set.Of(wd, "test"), check.Options{Programs: rule.Programs{Runtime: choose.Process, Runtimes: choose.Finder("test")}}); err != nil {
 			b.Fatal(err)
 		}
 	}

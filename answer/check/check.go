@@ -49,7 +49,7 @@ type Missing struct {
 
 // Run lets every rule look at the nodes of a set. No replica needs to run.
 func Run(ctx context.Context, selected *set.Set, options Options) (*Report, error) {
-	selected, bad, err := usable(ctx, selected, options.Programs.Version)
+	selected, bad, err := usable(ctx, selected)
 	if err != nil {
 		return nil, err
 	}

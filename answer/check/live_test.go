@@ -215,7 +215,7 @@ func (l *live) check(folder string) []rule.Finding {
 	if err != nil || s == nil {
 		l.t.Fatal(s, err)
 	}
-	report, err := check.Run(l.t.Context(), s, check.Options{Programs: rule.Programs{Runtime: choose.Process, Version: "test"}})
+	report, err := check.Run(l.t.Context(), s, check.Options{Programs: rule.Programs{Runtime: choose.Process, Runtimes: choose.Finder("test")}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/replica/scratch"
 	"ovs-offline/test/check/files"
@@ -32,7 +33,7 @@ func BenchmarkCheck(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				r, err := Check(b.Context(), wd, Options{Runtime: process.Name})
+				r, err := Check(b.Context(), wd, Options{Runtime: process.Name, Runtimes: choose.Finder("test")})
 				if err != nil || r.Verdict != verdict {
 					b.Fatal(r, err)
 				}
@@ -42,7 +43,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	b.Run("northd", func(b *testing.B) {
 		for b.Loop() {
-			r, err := Check(b.Context(), wd, Options{Runtime: process.Name, Northd: true})
+			r, err := Check(b.Context(), wd, Options{Runtime: process.Name, Runtimes: choose.Finder("test"), Northd: true})
 			if err != nil || r.Northd == nil || r.Northd.Same != r.Northd.Compared {
 				b.Fatal(r, err)
 			}

@@ -23,9 +23,9 @@ import (
 
 // Options are the options of Check. Its functions may be nil.
 type Options struct {
-	Runtime  string // one of choose.Names
-	Version  string // of ovs-offline
-	Northd   bool   // compare the logical flows with what ovn-northd computes, too
+	Runtime  string         // one of choose.Names
+	Runtimes runtime.Finder // where programs are looked for
+	Northd   bool           // compare the logical flows with what ovn-northd computes, too
 	Chosen   func(what string)
 	Progress func(text string)
 }
@@ -136,7 +136,7 @@ func (o *Options) checkRelease(ctx context.Context, node *recordedNode, recorded
 		return nil, err
 	}
 	defer scratch.Release(dir)
-	rt, running, err := release.Programs(ctx, node.wd, dir, recorded, release.Options{Runtime: o.Runtime, Version: o.Version, Chosen: o.Chosen})
+	rt, running, err := release.Programs(ctx, node.wd, dir, recorded, release.Options{Runtime: o.Runtime, Runtimes: o.Runtimes, Chosen: o.Chosen})
 	if errors.Is(err, release.ErrMissing) {
 		return report.undetermined(err.Error()), nil
 	}

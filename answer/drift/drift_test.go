@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
@@ -34,7 +35,7 @@ func need(t *testing.T, release string) {
 
 func check(t *testing.T, wd *workdir.Dir, o Options) *Report {
 	t.Helper()
-	o.Runtime = process.Name
+	o.Runtime, o.Runtimes = process.Name, choose.Finder("test")
 	r, err := Check(t.Context(), wd, o)
 	if err != nil {
 		t.Fatal(err)
@@ -445,7 +446,7 @@ func TestInterruptedCheckLeavesNothing(t *testing.T) {
 	need(t, "23.03")
 	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Check(ctx, wd, Options{Runtime: process.Name, Progress: func(text string) {
+	_, err := Check(ctx, wd, Options{Runtime: process.Name, Runtimes: choose.Finder("test"), Progress: func(text string) {
 		if strings.HasPrefix(text, "ovn-controller") {
 			cancel()
 		}

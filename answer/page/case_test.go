@@ -50,7 +50,7 @@ func writePage(t *testing.T, folder string, checks ...trace.Check) string {
 // writePageOn does the same with the daemons of a runtime.
 func writePageOn(t *testing.T, runtime, folder string, checks ...trace.Check) string {
 	t.Helper()
-	made, err := page.Make(t.Context(), openSet(t, folder), page.Options{Programs: rule.Programs{Runtime: runtime, Version: "test"}, Checks: checks,
+	made, err := page.Make(t.Context(), openSet(t, folder), page.Options{Programs: rule.Programs{Runtime: runtime, Runtimes: choose.Finder("test")}, Version: "test", Checks: checks,
 		Command: func(command string) string { return "ovs-offline " + command }})
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,8 @@ import (
 
 // Options are the options of Make.
 type Options struct {
-	Programs rule.Programs // of OVN, and the version of ovs-offline
+	Programs rule.Programs // of OVN
+	Version  string        // of ovs-offline
 	Checks   []trace.Check // the questions of the user
 	// Command returns the command line of a command of ovs-offline on the set.
 	Command func(command string) string
@@ -71,7 +72,7 @@ func Make(ctx context.Context, selected *set.Set, options Options) (*Page, error
 		options.Progress = func(string, ...any) {}
 	}
 	m := &maker{Page: &Page{}, options: options, set: selected, rules: newRuleIndex()}
-	m.Case = Case{Title: filepath.Base(selected.Folder()), Folder: selected.Folder(), Made: time.Now().UTC().Truncate(time.Second), Version: options.Programs.Version,
+	m.Case = Case{Title: filepath.Base(selected.Folder()), Folder: selected.Folder(), Made: time.Now().UTC().Truncate(time.Second), Version: options.Version,
 		Legend: reach.Legend(), Endpoints: []Endpoint{}, Rules: []*Rule{}, Timeline: []*timeline.Entry{}, Remarks: selected.Remarks()}
 	if selected.Alone() {
 		m.Title = selected.Nodes()[0].Name

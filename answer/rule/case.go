@@ -11,6 +11,7 @@ import (
 	dbfile "ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
 )
 
 // Case is everything that was collected together.
@@ -38,8 +39,8 @@ type Deployment struct {
 
 // Programs says which programs of OVN rules run.
 type Programs struct {
-	Runtime string // one of choose.Names
-	Version string // of ovs-offline
+	Runtime  string         // one of choose.Names
+	Runtimes runtime.Finder // where they are looked for
 }
 
 // Node is one node of a case.

@@ -30,7 +30,7 @@ func (l *lacking) noteError(error) bool { return false }
 func (l *lacking) before(ctx context.Context) error {
 	var said []string
 	for _, node := range l.question.Deployment.Nodes {
-		report, err := drift.Check(ctx, node.Dir, drift.Options{Runtime: l.question.Runtime, Version: l.question.Version, Northd: true, Chosen: l.question.Chosen,
+		report, err := drift.Check(ctx, node.Dir, drift.Options{Runtime: l.question.Runtime, Runtimes: l.question.Runtimes, Northd: true, Chosen: l.question.Chosen,
 			Progress: func(text string) { l.question.progress("%s: %s", node.Name, text) }})
 		if err != nil {
 			return fmt.Errorf("node %s: %w", node.Name, err)

@@ -67,7 +67,7 @@ func planted(t *testing.T, acls int, more ...string) whatif.Deployment {
 
 func found(t *testing.T, deployment whatif.Deployment, from, to string) *Result {
 	t.Helper()
-	result, err := Find(t.Context(), Question{Question: whatif.Question{Deployment: deployment, Trace: &trace.Between{From: from, To: to}, Runtime: choose.Process, Version: "test"}})
+	result, err := Find(t.Context(), Question{Question: whatif.Question{Deployment: deployment, Trace: &trace.Between{From: from, To: to}, Runtime: choose.Process, Runtimes: choose.Finder("test"), Version: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestAPlantedDropIsFound(t *testing.T) {
 func TestAMessageIsFound(t *testing.T) {
 	deployment := planted(t, sweep.Count(50, 12), "--", "acl-add", blue, "to-lport", "2000", "ip4 && tcp.dst == {1, 2} && nonsense == 5", "drop")
 	deployment.Nodes = []ovn.Node{compute1(t, deployment)}
-	result, err := Find(t.Context(), Question{Log: "nonsense", Question: whatif.Question{Deployment: deployment, Runtime: choose.Process, Version: "test"}})
+	result, err := Find(t.Context(), Question{Log: "nonsense", Question: whatif.Question{Deployment: deployment, Runtime: choose.Process, Runtimes: choose.Finder("test"), Version: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestZonesAreComputedOneAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Answer(t.Context(), Question{Deployment: d, Runtime: choose.Process, Change: Change{{"ls-add", "new"}, {"lsp-add", "new", "port"}}})
+	r, err := Answer(t.Context(), Question{Deployment: d, Runtime: choose.Process, Runtimes: choose.Finder("test"), Change: Change{{"ls-add", "new"}, {"lsp-add", "new", "port"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestWithoutTheReleaseNothingIsComputed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Unlock()
-	_, _, err = release.Programs(t.Context(), wd, folder, versions.Pair{OVS: "3.1.0", OVN: "19.7.1"}, release.Options{Runtime: choose.Process})
+	_, _, err = release.Programs(t.Context(), wd, folder, versions.Pair{OVS: "3.1.0", OVN: "19.7.1"}, release.Options{Runtime: choose.Process, Runtimes: choose.Finder("test")})
 	if !errors.Is(err, release.ErrMissing) || !strings.Contains(err.Error(), "the node ran OVN 19.7.1") || !strings.Contains(err.Error(), "ovs-offline image add") {
 		t.Error(err)
 	}

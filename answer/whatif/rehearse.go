@@ -20,11 +20,12 @@ import (
 // Upgrade asks what other releases of OVN and Open vSwitch make of the databases of a deployment.
 type Upgrade struct {
 	Deployment Deployment
-	To         versions.Pair // or the beginnings of them; OVS can be ""
-	Mixed      bool          // also the phases with ovn-northd of one release and the ovn-controllers of the other
-	External   []string      // addresses outside, which are asked about too
-	Runtime    string        // one of choose.Names
-	Version    string        // of ovs-offline
+	To         versions.Pair  // or the beginnings of them; OVS can be ""
+	Mixed      bool           // also the phases with ovn-northd of one release and the ovn-controllers of the other
+	External   []string       // addresses outside, which are asked about too
+	Runtime    string         // one of choose.Names
+	Runtimes   runtime.Finder // where programs are looked for
+	Version    string         // of ovs-offline
 	Chosen     func(what string)
 	Progress   func(text string) // may be nil, as Chosen
 }
@@ -38,7 +39,7 @@ func Rehearse(ctx context.Context, upgrade Upgrade) (*Rehearsal, error) {
 		return nil, err
 	}
 	var result *Rehearsal
-	failed := upgrade.Deployment.locked(ctx, upgrade.Version, func(dir *workdir.Dir) (err error) {
+	failed := upgrade.Deployment.locked(ctx, upgrade.Runtimes, func(dir *workdir.Dir) (err error) {
 		stage := &stage{Upgrade: upgrade, dir: dir}
 		defer func() {
 			err = errors.Join(err, stage.close(context.WithoutCancel(ctx)), os.RemoveAll(scratch.Replicas(dir)))
@@ -69,7 +70,7 @@ type programs struct {
 // findPrograms finds the programs of both releases.
 func (s *stage) findPrograms(ctx context.Context, recorded versions.Pair) (err error) {
 	wd := s.Deployment.Nodes[0].Dir
-	options := release.Options{Runtime: s.Runtime, Version: s.Version, Chosen: s.Chosen}
+	options := release.Options{Runtime: s.Runtime, Runtimes: s.Runtimes, Chosen: s.Chosen}
 	if s.old.Runtime, s.old.versions, err = release.Programs(ctx, wd, s.dir, recorded, options); err == nil {
 		s.new.Runtime, s.new.versions, err = release.Named(ctx, wd, s.dir, s.To, recorded, options)
 	}

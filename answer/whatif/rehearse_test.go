@@ -72,7 +72,7 @@ func recordedSet(t *testing.T, name string, nodes ...string) Deployment {
 
 func rehearsed(t *testing.T, upgrade Upgrade) *Rehearsal {
 	t.Helper()
-	upgrade.Runtime, upgrade.Version = choose.Process, "test"
+	upgrade.Runtime, upgrade.Runtimes, upgrade.Version = choose.Process, choose.Finder("test"), "test"
 	result, err := Rehearse(t.Context(), upgrade)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestAnUpgradeNamesWhatItChanges(t *testing.T) {
 func TestWithoutTheProgramsOfAReleaseNothingIsRehearsed(t *testing.T) {
 	fidelity.NeedScratch(t)
 	t.Setenv("XDG_DATA_HOME", ovs.Dir(t))
-	_, err := Rehearse(t.Context(), Upgrade{Deployment: recordedSet(t, "openstack"), To: versions.Pair{OVN: "99.03"}, Runtime: choose.Process, Version: "test"})
+	_, err := Rehearse(t.Context(), Upgrade{Deployment: recordedSet(t, "openstack"), To: versions.Pair{OVN: "99.03"}, Runtime: choose.Process, Runtimes: choose.Finder("test"), Version: "test"})
 	if !errors.Is(err, ErrUndetermined) || !strings.Contains(err.Error(), "OVN 99.03 was asked for") || !strings.Contains(err.Error(), "ovs-offline image add") {
 		t.Error(err)
 	}

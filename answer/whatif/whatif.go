@@ -7,7 +7,6 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
@@ -21,6 +20,7 @@ type Question struct {
 	NB         string         // the path of another NB database, "" for none
 	Trace      *trace.Between // a packet to follow before and after; nil for none
 	Runtime    string         // one of choose.Names
+	Runtimes   runtime.Finder // where programs are looked for
 	Version    string         // of ovs-offline
 	Chosen     func(what string)
 	Progress   func(text string) // may be nil, as Chosen
@@ -44,8 +44,8 @@ func (q Question) Run(ctx context.Context, use func(session *Session, running ve
 	if err != nil {
 		return err
 	}
-	return q.Deployment.locked(ctx, q.Version, func(dir *workdir.Dir) (err error) {
-		options := release.Options{Runtime: q.Runtime, Version: q.Version, Chosen: q.Chosen}
+	return q.Deployment.locked(ctx, q.Runtimes, func(dir *workdir.Dir) (err error) {
+		options := release.Options{Runtime: q.Runtime, Runtimes: q.Runtimes, Chosen: q.Chosen}
 		rt, running, err := release.Programs(ctx, q.Deployment.Nodes[0].Dir, dir, recorded, options)
 		if errors.Is(err, release.ErrMissing) {
 			return errors.Join(ErrUndetermined, err)
@@ -64,13 +64,12 @@ func (q Question) Run(ctx context.Context, use func(session *Session, running ve
 
 // locked locks the folder of daemons below the workdir of the first node, ends what a killed command has left there, and
 // calls use with it.
-func (d Deployment) locked(ctx context.Context, version string, use func(dir *workdir.Dir) error) error {
+func (d Deployment) locked(ctx context.Context, runtimes runtime.Finder, use func(dir *workdir.Dir) error) error {
 	dir, err := scratch.Lock(d.Nodes[0].Dir)
 	if err != nil {
 		return err
 	}
 	defer scratch.Release(dir)
-	runtimes := func(dir *workdir.Dir) []runtime.Runtime { return choose.For(dir, version).All(ctx) }
 	if err := scratch.Clean(ctx, dir, runtimes); err != nil {
 		return err
 	}

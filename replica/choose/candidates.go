@@ -27,7 +27,7 @@ type candidate struct {
 
 // candidates returns the tools in a runtime that are wanted, in the order of preference,
 // and why there are no others.
-func (r *Runtimes) candidates(ctx context.Context, name string, wanted Wanted) ([]candidate, []error) {
+func (r *Runtimes) candidates(ctx context.Context, name string, wanted runtime.Wanted) ([]candidate, []error) {
 	if name == Process {
 		return r.localCandidates(ctx, wanted)
 	}
@@ -49,13 +49,13 @@ func (r *Runtimes) candidates(ctx context.Context, name string, wanted Wanted) (
 		}
 	}
 	if len(found) == 0 {
-		return nil, []error{container.NoImage(wanted.versionsText(), engine)}
+		return nil, []error{container.NoImage(versionsText(wanted), engine)}
 	}
 	return found, nil
 }
 
 // localCandidates returns this host's tools and the images for local processes.
-func (r *Runtimes) localCandidates(ctx context.Context, wanted Wanted) (found []candidate, errs []error) {
+func (r *Runtimes) localCandidates(ctx context.Context, wanted runtime.Wanted) (found []candidate, errs []error) {
 	if err := process.Supported(); err != nil {
 		return nil, []error{err}
 	}
@@ -84,7 +84,7 @@ func (r *Runtimes) localCandidates(ctx context.Context, wanted Wanted) (found []
 	}
 	accepted := slices.DeleteFunc(slices.Clone(found), func(candidate candidate) bool { return !wanted.Accepts(candidate.versions) })
 	if len(accepted) == 0 {
-		errs = append(errs, fmt.Errorf("%w%s for local processes%s: \"ovs-offline image add SOURCE\" adds one, of a registry, a file or a root directory", runtime.ErrNoImage, wanted.versionsText(), otherVersions(found)))
+		errs = append(errs, fmt.Errorf("%w%s for local processes%s: \"ovs-offline image add SOURCE\" adds one, of a registry, a file or a root directory", runtime.ErrNoImage, versionsText(wanted), otherVersions(found)))
 	}
 	return accepted, errs
 }

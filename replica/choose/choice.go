@@ -12,63 +12,42 @@ import (
 	"ovs-offline/replica/runtime/engine"
 )
 
-// Wanted describes the programs that a replica should run.
-type Wanted struct {
-	Image    string        // by its name; "" for any tools
-	Versions versions.Pair // the versions, or the beginnings of them: "3.1"
-	Recorded versions.Pair // those on the node, of the programs that matter for the replica
-	Loaded   string        // ID of the image that was loaded with the data, "" for none
-}
-
-// Accepts reports whether tools have the wanted versions.
-func (w Wanted) Accepts(pair versions.Pair) bool {
-	accepted := func(version, wanted string) bool { return wanted == "" || versions.Has(version, wanted) }
-	return accepted(pair.OVS, w.Versions.OVS) && accepted(pair.OVN, w.Versions.OVN)
-}
-
 // versionsText names the wanted versions in an error: " with OVS 3.1".
-func (w Wanted) versionsText() string {
-	if w.Versions == (versions.Pair{}) {
+func versionsText(wanted runtime.Wanted) string {
+	if wanted.Versions == (versions.Pair{}) {
 		return ""
 	}
-	return " with " + w.Versions.String()
+	return " with " + wanted.Versions.String()
 }
 
-// Why returns the versions of tools, and why these were chosen; "" for unknown versions.
+// Why returns the versions of tools, and why these were chosen among the wanted ones; "" for unknown versions.
 // loaded is set for the image that was loaded with the data.
-func (w Wanted) Why(pair versions.Pair, loaded bool) string {
+func Why(wanted runtime.Wanted, pair versions.Pair, loaded bool) string {
 	switch {
 	case pair == (versions.Pair{}):
 		return ""
 	case loaded:
 		return ": " + pair.String() + ", loaded with the data"
-	case w.Image != "" || w.Versions != (versions.Pair{}) || w.Recorded == (versions.Pair{}):
+	case wanted.Image != "" || wanted.Versions != (versions.Pair{}) || wanted.Recorded == (versions.Pair{}):
 		return ": " + pair.String()
-	case distanceOf(w.Recorded.OVS, pair.OVS) == exact && distanceOf(w.Recorded.OVN, pair.OVN) == exact:
+	case distanceOf(wanted.Recorded.OVS, pair.OVS) == exact && distanceOf(wanted.Recorded.OVN, pair.OVN) == exact:
 		return ": " + pair.String() + ", as on the node"
 	}
-	return ": " + pair.String() + ", nearest to the node's " + w.Recorded.String()
-}
-
-// Choice is the runtime to start a replica with.
-type Choice struct {
-	Runtime  runtime.Runtime
-	What     string   // the runtime, the image, and why it was chosen
-	Rejected []string // the reasons against the others
+	return ": " + pair.String() + ", nearest to the node's " + wanted.Recorded.String()
 }
 
 // Choose returns the runtime to start a replica with: in the named runtime or, for Auto,
 // in any, the tools whose versions are nearest to the recorded ones. Of equally near ones
 // the first is taken, in the order podman, docker, this host's tools, and images for local
 // processes. The image that was loaded with the data comes before all. An image of that name for local processes comes before one of an engine.
-func (r *Runtimes) Choose(ctx context.Context, name string, wanted Wanted) (Choice, error) {
+func (r *Runtimes) Choose(ctx context.Context, name string, wanted runtime.Wanted) (runtime.Choice, error) {
 	found, failed, err := r.findCandidates(ctx, name, wanted)
 	if err != nil {
-		return Choice{}, err
+		return runtime.Choice{}, err
 	}
 	if len(found) > 1 && wanted.Recorded != (versions.Pair{}) {
 		if err := ask(ctx, found); err != nil {
-			return Choice{}, err
+			return runtime.Choice{}, err
 		}
 	}
 	loaded := slices.IndexFunc(found, func(candidate candidate) bool { return candidate.id != "" && candidate.id == wanted.Loaded })
@@ -80,10 +59,10 @@ func (r *Runtimes) Choose(ctx context.Context, name string, wanted Wanted) (Choi
 	if loaded >= 0 {
 		best = loaded
 	}
-	choice := Choice{Runtime: found[best].runtime(), What: found[best].where + wanted.Why(list[best], best == loaded), Rejected: failed}
+	choice := runtime.Choice{Runtime: found[best].runtime(), What: found[best].where + Why(wanted, list[best], best == loaded), Rejected: failed}
 	for i, candidate := range found {
 		if i != best {
-			choice.Rejected = append(choice.Rejected, fmt.Sprintf("not %s%s", candidate.where, Wanted{}.Why(candidate.versions, false)))
+			choice.Rejected = append(choice.Rejected, fmt.Sprintf("not %s%s", candidate.where, Why(runtime.Wanted{}, candidate.versions, false)))
 		}
 	}
 	return choice, nil
@@ -91,7 +70,7 @@ func (r *Runtimes) Choose(ctx context.Context, name string, wanted Wanted) (Choi
 
 // findCandidates returns the candidates in a runtime, or for Auto in all of them, in the order of
 // preference, and why there are no others. The error says why there is none.
-func (r *Runtimes) findCandidates(ctx context.Context, name string, wanted Wanted) (found []candidate, failed []string, err error) {
+func (r *Runtimes) findCandidates(ctx context.Context, name string, wanted runtime.Wanted) (found []candidate, failed []string, err error) {
 	if name != Auto {
 		found, errs := r.candidates(ctx, name, wanted)
 		if len(found) == 0 {

@@ -37,6 +37,11 @@ type connection struct {
 	err    error
 }
 
+// Finder returns a function that returns the runtimes of a workdir; version is the version of ovs-offline.
+func Finder(version string) runtime.Finder {
+	return func(wd *workdir.Dir) runtime.Runtimes { return For(wd, version) }
+}
+
 // For returns the runtimes of a workdir; version is the version of ovs-offline.
 func For(wd *workdir.Dir, version string) *Runtimes {
 	return &Runtimes{workdir: wd, version: version, connected: map[string]connection{}}

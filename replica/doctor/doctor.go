@@ -16,6 +16,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/choose"
+	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/replica/runtime/process"
 )
@@ -46,9 +47,9 @@ type Report struct {
 	Start string `json:"start,omitempty"`
 }
 
-// Examine runs all checks for a replica of the workdir at path in the named
-// runtime. Each check takes a few seconds at most.
-func Examine(ctx context.Context, path, runtime, version string) Report {
+// Examine runs all checks for a replica of the workdir at path in the runtime of
+// that name. Each check takes a few seconds at most.
+func Examine(ctx context.Context, path, runtimeName, version string) Report {
 	var report Report
 	report.Checks = append(report.Checks, checkWorkdir(path))
 	if err := process.Supported(); err != nil {
@@ -57,7 +58,7 @@ func Examine(ctx context.Context, path, runtime, version string) Report {
 		report.Checks = append(report.Checks, checkTools(ctx)...)
 		report.Checks = append(report.Checks, checkNamespaces(ctx))
 	}
-	var wanted choose.Wanted
+	var wanted runtime.Wanted
 	wd, unusable := workdir.Find(path)
 	if unusable == nil {
 		recorded, err := replica.Recorded(ctx, wd)
@@ -70,7 +71,7 @@ func Examine(ctx context.Context, path, runtime, version string) Report {
 		report.Checks = append(report.Checks, checkEngine(ctx, runtimes, name, wanted)...)
 	}
 	report.Checks = append(report.Checks, checkKubeconfig())
-	if choice, err := runtimes.Choose(ctx, runtime, wanted); err == nil && unusable == nil {
+	if choice, err := runtimes.Choose(ctx, runtimeName, wanted); err == nil && unusable == nil {
 		report.Start = choice.What
 	}
 	return report
@@ -159,7 +160,7 @@ func checkNamespaces(ctx context.Context) Check {
 }
 
 // checkEngine checks that an engine answers and has an image.
-func checkEngine(ctx context.Context, runtimes *choose.Runtimes, name string, wanted choose.Wanted) []Check {
+func checkEngine(ctx context.Context, runtimes *choose.Runtimes, name string, wanted runtime.Wanted) []Check {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	answers := Check{Name: name, State: Works, What: "it answers"}

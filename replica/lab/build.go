@@ -30,10 +30,10 @@ const SourceKind = "commands of a text"
 
 // Options are the options of Build.
 type Options struct {
-	Name    string        // of the text
-	Runtime string        // one of choose.Names
-	Wanted  choose.Wanted // the image or the versions that the user names
-	Version string        // of ovs-offline
+	Name    string         // of the text
+	Runtime string         // one of choose.Names
+	Wanted  runtime.Wanted // the image or the versions that the user names
+	Version string         // of ovs-offline
 	// Progress is called with what is being done.
 	Progress func(text string)
 }
@@ -62,8 +62,7 @@ func Build(ctx context.Context, wd *workdir.Dir, commands recording.Script, opti
 	defer scratch.Release(dir)
 	defer os.RemoveAll(scratch.Replicas(dir))
 	if _, err := os.Stat(scratch.Replicas(dir)); err == nil { // of a command that was killed
-		runtimes := func(dir *workdir.Dir) []runtime.Runtime { return choose.For(dir, options.Version).All(ctx) }
-		if err := scratch.Clean(ctx, dir, runtimes); err != nil {
+		if err := scratch.Clean(ctx, dir, choose.Finder(options.Version)); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"ovs-offline/internal/versions"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/image"
+	"ovs-offline/replica/runtime"
 )
 
 // ErrNoImage is wrapped by the error of a start that names no image.
@@ -15,9 +16,9 @@ var ErrNoImage = errors.New("replicas in a cluster need --image REPOSITORY (or -
 
 // chooser chooses the image for each node.
 type chooser struct {
-	named  string        // by the user
-	images []candidate   // of the repository that the user named; nil if that was an image
-	wanted choose.Wanted // without Recorded
+	named  string         // by the user
+	images []candidate    // of the repository that the user named; nil if that was an image
+	wanted runtime.Wanted // without Recorded
 }
 
 // candidate is an image in the repository, by its tag.
@@ -29,7 +30,7 @@ type candidate struct {
 
 // newChooser reads the tags of the repository, if the user named no image in it.
 func newChooser(ctx context.Context, options Options) (*chooser, error) {
-	chooser := &chooser{named: options.Image, wanted: choose.Wanted{Versions: options.Versions}}
+	chooser := &chooser{named: options.Image, wanted: runtime.Wanted{Versions: options.Versions}}
 	if options.Image == "" {
 		return nil, ErrNoImage
 	}
@@ -77,5 +78,5 @@ func (c *chooser) choose(ctx context.Context, recorded versions.Pair) (reference
 			return "", "", err
 		}
 	}
-	return chosen.digest, wanted.Why(list[best], false), nil
+	return chosen.digest, choose.Why(wanted, list[best], false), nil
 }

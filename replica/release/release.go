@@ -11,15 +11,14 @@ import (
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime"
 )
 
 // Options are the options of Programs.
 type Options struct {
-	Runtime string            // one of choose.Names
-	Version string            // of ovs-offline
-	Chosen  func(what string) // may be nil
+	Runtime  string            // one of choose.Names
+	Runtimes runtime.Finder    // where programs are looked for
+	Chosen   func(what string) // may be nil
 }
 
 // ErrMissing is wrapped if no program of a node's release is there. The text says what to
@@ -65,10 +64,10 @@ func Named(ctx context.Context, wd, dir *workdir.Dir, wanted, recorded versions.
 // programs returns the runtime with programs of the wanted versions; missing is the error if there are none, and
 // says who wants them.
 func programs(ctx context.Context, wd, dir *workdir.Dir, wanted, recorded versions.Pair, missing error, options Options) (runtime.Runtime, versions.Pair, error) {
-	runtimes := choose.For(dir, options.Version)
-	choice, err := runtimes.Choose(ctx, options.Runtime, choose.Wanted{Versions: wanted, Recorded: recorded})
+	runtimes := options.Runtimes(dir)
+	choice, err := runtimes.Choose(ctx, options.Runtime, runtime.Wanted{Versions: wanted, Recorded: recorded})
 	if err != nil {
-		if _, any := runtimes.Choose(ctx, options.Runtime, choose.Wanted{}); any != nil || ctx.Err() != nil {
+		if _, any := runtimes.Choose(ctx, options.Runtime, runtime.Wanted{}); any != nil || ctx.Err() != nil {
 			return nil, versions.Pair{}, err
 		}
 		logging.FromContext(ctx).Debug("choose runtime", "reason", err)
@@ -98,7 +97,7 @@ func Nearest(ctx context.Context, wd, dir *workdir.Dir, options Options) (rt run
 	if recorded, err = replica.Recorded(ctx, wd); err != nil {
 		return nil, recorded, running, err
 	}
-	choice, err := choose.For(dir, options.Version).Choose(ctx, options.Runtime, choose.Wanted{Recorded: recorded})
+	choice, err := options.Runtimes(dir).Choose(ctx, options.Runtime, runtime.Wanted{Recorded: recorded})
 	if err != nil {
 		return nil, recorded, running, err
 	}

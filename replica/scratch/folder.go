@@ -37,8 +37,8 @@ func Replicas(dir *workdir.Dir) string { return filepath.Join(dir.Path(), replic
 
 // Clean ends the daemons and the replicas in the folder of a Scratch, and removes all that
 // is in it. runtimes returns the runtimes in which the daemons of a folder may run.
-func Clean(ctx context.Context, dir *workdir.Dir, runtimes func(dir *workdir.Dir) []runtime.Runtime) error {
-	failed := End(ctx, dir, runtimes(dir)...)
+func Clean(ctx context.Context, dir *workdir.Dir, runtimes runtime.Finder) error {
+	failed := End(ctx, dir, runtimes(dir).All(ctx)...)
 	below, err := workdir.Below(Replicas(dir))
 	if err != nil {
 		return errors.Join(failed, err)
@@ -46,7 +46,7 @@ func Clean(ctx context.Context, dir *workdir.Dir, runtimes func(dir *workdir.Dir
 	for _, path := range below {
 		wd, err := workdir.Lock(path)
 		if err == nil {
-			err = replica.Stop(ctx, wd, runtimes(wd)...)
+			err = replica.Stop(ctx, wd, runtimes(wd).All(ctx)...)
 			wd.Unlock()
 		}
 		failed = errors.Join(failed, err)
@@ -59,7 +59,7 @@ func Clean(ctx context.Context, dir *workdir.Dir, runtimes func(dir *workdir.Dir
 
 // EndLeft ends what a killed command has left of a Scratch in a workdir. One that another
 // command uses goes on running.
-func EndLeft(ctx context.Context, wd *workdir.Dir, runtimes func(dir *workdir.Dir) []runtime.Runtime) error {
+func EndLeft(ctx context.Context, wd *workdir.Dir, runtimes runtime.Finder) error {
 	if _, err := os.Lstat(filepath.Join(wd.Path(), folderName)); err != nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
@@ -95,12 +96,11 @@ func TestNextCommandEndsWhatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Stop(context.Background()) })
-	runtimes := func(*workdir.Dir) []runtime.Runtime { return []runtime.Runtime{rt} }
-	if err := EndLeft(t.Context(), wd, runtimes); err != nil || len(running(t, o)) != 5 {
+	if err := EndLeft(t.Context(), wd, local.Runtimes); err != nil || len(running(t, o)) != 5 {
 		t.Errorf("a Scratch in use: %v; running: %q", err, running(t, o))
 	}
 	dir.Unlock()
-	if err := EndLeft(t.Context(), wd, runtimes); err != nil || len(running(t, o)) != 0 {
+	if err := EndLeft(t.Context(), wd, local.Runtimes); err != nil || len(running(t, o)) != 0 {
 		t.Errorf("%v; running: %q", err, running(t, o))
 	}
 	if _, err := os.Lstat(dir.Path()); !errors.Is(err, os.ErrNotExist) {

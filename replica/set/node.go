@@ -119,7 +119,7 @@ type starter func(ctx context.Context) (*report.Report, error)
 
 // prepare chooses the runtime of a start.
 func (n *Node) prepare(ctx context.Context, wd *workdir.Dir, options StartOptions) (starter, error) {
-	wanted := choose.Wanted{Image: options.Image, Versions: options.Versions}
+	wanted := runtime.Wanted{Image: options.Image, Versions: options.Versions}
 	var err error
 	if wanted.Recorded, err = replica.Recorded(ctx, wd); err != nil {
 		return nil, err

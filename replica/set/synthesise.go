@@ -16,7 +16,7 @@ import (
 // and passes the reason to notify, which is called from several goroutines. It returns no error
 // about the folder itself: the start that follows does.
 func Synthesise(ctx context.Context, folder string, names []string, options synth.Options, notify func(line string)) (lacking bool, err error) {
-	s, err := Open(folder, options.Release.Version, names)
+	s, err := Open(folder, options.Version, names)
 	switch {
 	case err != nil:
 		return false, nil

@@ -21,6 +21,7 @@ type Options struct {
 	// the chassis of the last time are made again, and at first the only one.
 	Chassis []string
 	Release release.Options
+	Version string // of ovs-offline
 	// Progress is called with what is being done; it may be nil.
 	Progress func(text string)
 }
@@ -206,7 +207,7 @@ func (m *maker) isCurrent(target chassisWorkdir) bool {
 }
 
 // tool names this program and its version: another one may assume other things.
-func (m *maker) tool() string { return "ovs-offline " + m.options.Release.Version }
+func (m *maker) tool() string { return "ovs-offline " + m.options.Version }
 
 func (m *maker) progress(format string, args ...any) {
 	if m.options.Progress != nil {

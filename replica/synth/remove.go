@@ -8,7 +8,6 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/choose"
 )
 
 // removeOthers removes the switches in and below the workdir that targets does not list,
@@ -89,5 +88,5 @@ func (m *maker) replace(ctx context.Context, kind workdir.Kind, fill func(*workd
 
 // stop stops the replica of a workdir.
 func (m *maker) stop(ctx context.Context, wd *workdir.Dir) error {
-	return replica.Stop(ctx, wd, choose.For(wd, m.options.Release.Version).All(ctx)...)
+	return replica.Stop(ctx, wd, m.options.Release.Runtimes(wd).All(ctx)...)
 }

@@ -14,6 +14,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/choose"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/replica/synth"
@@ -52,7 +53,7 @@ func databases(t *testing.T, from, path string, kinds ...workdir.Kind) *workdir.
 
 // options returns the options that synthesise chassis with this host's tools.
 func options(chassis ...string) synth.Options {
-	return synth.Options{Chassis: chassis, Release: release.Options{Runtime: process.Name, Version: "test"}}
+	return synth.Options{Chassis: chassis, Release: release.Options{Runtime: process.Name, Runtimes: choose.Finder("test")}, Version: "test"}
 }
 
 // both are the OVN databases of a deployment.

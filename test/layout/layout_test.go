@@ -30,28 +30,11 @@ func TestRepositoryKeepsItsLayout(t *testing.T) {
 	}
 }
 
-// listed returns the imports that go list prints, with the build tags of the Makefile
-// if it has any.
+// listed returns the imports that go list prints.
 func listed(t *testing.T) imports {
 	t.Helper()
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"list"}
-	if tags := regexp.MustCompile(`-tags=\S+`).FindString(string(makefile)); tags != "" {
-		args = append(args, tags)
-	}
-	var stderr strings.Builder
-	list := exec.CommandContext(t.Context(), "go", append(args, "-json=ImportPath,Imports", "./...")...)
-	list.Dir, list.Stderr = root, &stderr
-	list.Env = append(os.Environ(), "CGO_ENABLED=0", "PWD="+root)
-	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("go list: %v: %s", err, stderr.String())
-	}
 	all := imports{}
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for d := json.NewDecoder(strings.NewReader(goList(t, "-json=ImportPath,Imports", "./..."))); ; {
 		var p struct {
 			ImportPath string
 			Imports    []string
@@ -69,6 +52,28 @@ func listed(t *testing.T) imports {
 			}
 		}
 	}
+}
+
+// goList returns what go list prints, with the build tags of the Makefile if it has any.
+func goList(t *testing.T, args ...string) string {
+	t.Helper()
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := []string{"list"}
+	if tags := regexp.MustCompile(`-tags=\S+`).FindString(string(makefile)); tags != "" {
+		words = append(words, tags)
+	}
+	var stderr strings.Builder
+	list := exec.CommandContext(t.Context(), "go", append(words, args...)...)
+	list.Dir, list.Stderr = root, &stderr
+	list.Env = append(os.Environ(), "CGO_ENABLED=0", "PWD="+root)
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v: %s", err, stderr.String())
+	}
+	return string(out)
 }
 
 // folderOf returns the folder of a package of this module.

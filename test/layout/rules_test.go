@@ -57,9 +57,9 @@ func allowed() map[string][]string {
 	return map[string][]string{
 		".":   {"cmd", "internal/garbage"},
 		"cmd": {"mcp", "answer/...", "replica/...", "collect/...", "internal/..."},
-		"mcp": {"answer/...", "collect", "replica", "replica/choose", "replica/report", "replica/runtime", "replica/set", "internal/..."},
+		"mcp": {"answer/...", "collect", "replica", "replica/report", "replica/runtime", "replica/set", "internal/..."},
 		// What answers ask of replicas: a session on a set, network namespaces, programs of a release, scratch daemons.
-		"answer": {"replica", "replica/choose", "replica/linux", "replica/release", "replica/report", "replica/runtime", "replica/scratch", "replica/set", "internal/..."},
+		"answer": {"replica", "replica/linux", "replica/release", "replica/report", "replica/runtime", "replica/scratch", "replica/set", "internal/..."},
 		// A capture to compare may be a report that was not collected yet.
 		"answer/compare": {"answer/...", "collect", "replica/set", "internal/..."},
 		"replica":        {"internal/..."},

@@ -334,7 +334,7 @@ func (r Runtime) Use(t testing.TB) {
 func (r Runtime) For(t testing.TB, wd *workdir.Dir) runtime.Runtime {
 	t.Helper()
 	r.Use(t)
-	choice, err := choose.For(wd, "test").Choose(t.Context(), r.Name, choose.Wanted{Image: r.Image})
+	choice, err := choose.For(wd, "test").Choose(t.Context(), r.Name, runtime.Wanted{Image: r.Image})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func (s *scenario) check(t *testing.T, original string) (found []string) {
 	if _, _, err := collect.Collect(t.Context(), wd, collect.Files{Paths: []string{report}}, collect.Options{}); err != nil {
 		t.Fatalf("collecting the report: %v", err)
 	}
-	looked, err := check.Run(t.Context(), set.Of(wd, "test"), check.Options{Programs: rule.Programs{Runtime: choose.Auto, Version: "test"}})
+	looked, err := check.Run(t.Context(), set.Of(wd, "test"), check.Options{Programs: rule.Programs{Runtime: choose.Auto, Runtimes: choose.Finder("test")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,42 @@
+package runtime
+
+import (
+	"context"
+
+	"ovs-offline/internal/versions"
+	"ovs-offline/internal/workdir"
+)
+
+// Finder returns the runtimes for the daemons of a workdir. Whoever runs programs gets it from its caller, so that only
+// the command line knows which engines there are.
+type Finder func(wd *workdir.Dir) Runtimes
+
+// Runtimes are the runtimes in which the daemons of one workdir can run.
+type Runtimes interface {
+	// Choose returns the runtime to start daemons with: in the named runtime or, for Auto, in any, the programs whose
+	// versions are nearest to the recorded ones.
+	Choose(ctx context.Context, name string, wanted Wanted) (Choice, error)
+	// All returns every runtime in which daemons of the workdir may run.
+	All(ctx context.Context) []Runtime
+}
+
+// Wanted describes the programs that a replica should run.
+type Wanted struct {
+	Image    string        // by its name; "" for any tools
+	Versions versions.Pair // the versions, or the beginnings of them: "3.1"
+	Recorded versions.Pair // those on the node, of the programs that matter for the replica
+	Loaded   string        // ID of the image that was loaded with the data, "" for none
+}
+
+// Accepts reports whether tools have the wanted versions.
+func (w Wanted) Accepts(pair versions.Pair) bool {
+	accepted := func(version, wanted string) bool { return wanted == "" || versions.Has(version, wanted) }
+	return accepted(pair.OVS, w.Versions.OVS) && accepted(pair.OVN, w.Versions.OVN)
+}
+
+// Choice is the runtime to start a replica with.
+type Choice struct {
+	Runtime  Runtime
+	What     string   // the runtime, the image, and why it was chosen
+	Rejected []string // the reasons against the others
+}

@@ -1,0 +1,29 @@
+// Package local finds the programs of this machine for tests that need no container engines: to link the clients of these
+// takes longer than most tests.
+package local
+
+import (
+	"context"
+	"fmt"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/process"
+)
+
+// Runtimes returns the programs of this machine, whatever their versions, as local processes.
+func Runtimes(wd *workdir.Dir) runtime.Runtimes {
+	return processes{process.New(process.Options{Folders: wd.RuntimeFolders()})}
+}
+
+// processes is the only runtime.
+type processes struct{ runtime.Runtime }
+
+func (p processes) Choose(_ context.Context, name string, _ runtime.Wanted) (runtime.Choice, error) {
+	if name != runtime.Auto && name != process.Name {
+		return runtime.Choice{}, fmt.Errorf("no runtime is called %q", name)
+	}
+	return runtime.Choice{Runtime: p.Runtime, What: "local processes"}, nil
+}
+
+func (p processes) All(context.Context) []runtime.Runtime { return []runtime.Runtime{p.Runtime} }
