@@ -71,6 +71,7 @@ func Make(ctx context.Context, selected *set.Set, options Options) (*Page, error
 	if options.Progress == nil {
 		options.Progress = func(string, ...any) {}
 	}
+	options.Programs.Drifts = &rule.Drifts{}
 	m := &maker{Page: &Page{}, options: options, set: selected, rules: newRuleIndex()}
 	m.Case = Case{Title: filepath.Base(selected.Folder()), Folder: selected.Folder(), Made: time.Now().UTC().Truncate(time.Second), Version: options.Version,
 		Legend: reach.Legend(), Endpoints: []Endpoint{}, Rules: []*Rule{}, Timeline: []*timeline.Entry{}, Remarks: selected.Remarks()}
@@ -164,7 +165,7 @@ func describe(n *set.Node, wd *workdir.Dir) (*Node, error) {
 // check finds out what is wrong.
 func (m *maker) check(ctx context.Context) (err error) {
 	m.options.Progress("looking for what is wrong")
-	m.Check, err = check.Run(ctx, m.set, check.Options{Programs: m.options.Programs})
+	m.Check, err = check.Run(ctx, m.set, check.Options{Programs: m.options.Programs, Progress: func(text string) { m.options.Progress("looking for what is wrong: %s", text) }})
 	if err != nil {
 		m.Check = &check.Report{Findings: []rule.Finding{}}
 		return err

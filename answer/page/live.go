@@ -21,8 +21,7 @@ import (
 func (m *maker) drift(ctx context.Context) error {
 	m.options.Progress("comparing flows with what OVN computes")
 	outcomes := set.Each(ctx, m.set, func(ctx context.Context, n *set.Node, wd *workdir.Dir) (*drift.Report, error) {
-		return drift.Check(ctx, wd, drift.Options{Runtime: m.options.Programs.Runtime, Runtimes: m.options.Programs.Runtimes,
-			Progress: func(text string) { m.options.Progress("%s: %s", n.Name, text) }})
+		return m.options.Programs.Drift(ctx, wd, func(text string) { m.options.Progress("%s: %s", n.Name, text) })
 	})
 	for i, outcome := range outcomes {
 		if outcome.Err == nil {

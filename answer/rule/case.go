@@ -11,7 +11,6 @@ import (
 	dbfile "ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/runtime"
 )
 
 // Case is everything that was collected together.
@@ -35,12 +34,6 @@ type Deployment struct {
 	southbound func() (*southbound, error)
 	northbound func() (*Northbound, error)
 	words      func() *rules.Rules
-}
-
-// Programs says which programs of OVN rules run.
-type Programs struct {
-	Runtime  string         // one of choose.Names
-	Runtimes runtime.Finder // where they are looked for
 }
 
 // Node is one node of a case.

@@ -32,7 +32,7 @@ func drifted() rule.Rule {
 			if size := n.Dir.DumpBytes(); size > mostDrift {
 				return fmt.Errorf("the dumps have %d MiB: to compute the flows takes minutes, and ovs-offline drift does it", size>>20)
 			}
-			report, err := drift.Check(ctx, n.Dir, drift.Options{Runtime: n.Programs.Runtime, Runtimes: n.Programs.Runtimes})
+			report, err := n.Programs.Drift(ctx, n.Dir, nil)
 			if err != nil {
 				return err
 			}
