@@ -65,7 +65,7 @@ func (o *shrinkOptions) run(ctx context.Context, selected *set.Set, _ []string) 
 			return err
 		}
 	}
-	if question.Deployment, err = whatif.Of(ctx, selected); err != nil {
+	if question.Deployment, err = whatif.Of(ctx, selected.Snapshot); err != nil {
 		return err
 	}
 	found, err := shrink.Find(ctx, question)

@@ -148,7 +148,7 @@ func (o *whatIfOptions) run(ctx context.Context, selected *set.Set, _ []string) 
 	}
 	question := o.question
 	var err error
-	if question.Deployment, err = whatif.Of(ctx, selected); err != nil {
+	if question.Deployment, err = whatif.Of(ctx, selected.Snapshot); err != nil {
 		return err
 	}
 	if err := o.readFile(ctx, &question); err != nil {
@@ -180,7 +180,7 @@ func (o *whatIfOptions) report(result *whatif.Result, failed error) error {
 // rehearse computes an upgrade.
 func (o *whatIfOptions) rehearse(ctx context.Context, selected *set.Set) (err error) {
 	upgrade := o.upgrade
-	if upgrade.Deployment, err = whatif.Of(ctx, selected); err != nil {
+	if upgrade.Deployment, err = whatif.Of(ctx, selected.Snapshot); err != nil {
 		return err
 	}
 	progress := o.progress()

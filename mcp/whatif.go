@@ -50,7 +50,7 @@ func (q questions) whatIf(ctx context.Context, request *sdk.CallToolRequest, in 
 		return nil, out, err
 	}
 	question.Runtime, question.Runtimes, question.Version, question.Progress = q.runtime(), q.Runtimes, q.Version, progress(ctx, request)
-	if question.Deployment, err = whatif.Of(ctx, chosen); err != nil {
+	if question.Deployment, err = whatif.Of(ctx, chosen.Snapshot); err != nil {
 		return nil, out, err
 	}
 	found, err := whatif.Answer(ctx, question)

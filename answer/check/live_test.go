@@ -15,7 +15,7 @@ import (
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/lines"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
@@ -211,7 +211,7 @@ func madeUUID(text string) string {
 // check checks the workdirs of the nodes in a folder.
 func (l *live) check(folder string) []rule.Finding {
 	l.t.Helper()
-	s, err := set.Open(folder, "test", nil)
+	s, err := snapshot.Open(folder, nil)
 	if err != nil || s == nil {
 		l.t.Fatal(s, err)
 	}

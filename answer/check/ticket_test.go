@@ -14,7 +14,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 )
 
@@ -33,7 +33,7 @@ func checkTicket(t *testing.T, name, text string) *check.Report {
 	if _, _, err := collect.Collect(t.Context(), wd, collect.Files{Paths: []string{file}}, collect.Options{}); err != nil {
 		t.Fatalf("collecting the ticket: %v", err)
 	}
-	looked, err := check.Run(t.Context(), set.Of(wd, "test"), check.Options{Programs: rule.Programs{Runtime: choose.Auto, Runtimes: choose.Finder("test")}})
+	looked, err := check.Run(t.Context(), snapshot.Of(wd), check.Options{Programs: rule.Programs{Runtime: choose.Auto, Runtimes: choose.Finder("test")}})
 	if err != nil {
 		t.Fatal(err)
 	}

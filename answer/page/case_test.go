@@ -16,7 +16,7 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
@@ -70,9 +70,9 @@ func writePageOn(t *testing.T, runtime, folder string, checks ...trace.Check) st
 	return file
 }
 
-func openSet(t *testing.T, folder string) *set.Set {
+func openSet(t *testing.T, folder string) *snapshot.Snapshot {
 	t.Helper()
-	selected, err := set.OpenNodes(folder, "test", nil)
+	selected, err := snapshot.OpenNodes(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/show"
 	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
@@ -33,7 +33,7 @@ func recorded(t *testing.T) whatif.Deployment {
 	if _, err := sets.Recorded(t, "../../scripts/lab/lab", "openstack").Workdirs(t.Context(), folder, sets.Native); err != nil {
 		t.Fatal(err)
 	}
-	selected, err := set.Open(folder, "test", nil)
+	selected, err := snapshot.Open(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"ovs-offline/internal/versions"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/image"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
@@ -59,7 +59,7 @@ func recordedSet(t *testing.T, name string, nodes ...string) Deployment {
 	if _, err := sets.Recorded(t, "../../scripts/lab/lab", name).Workdirs(t.Context(), folder, sets.Native); err != nil {
 		t.Fatal(err)
 	}
-	selected, err := set.Open(folder, "test", nodes)
+	selected, err := snapshot.Open(folder, nodes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package local finds the programs of this machine for tests that need no container engines: to link the clients of these
+// Package local runs the programs of this machine for tests that need no container engines: to link the clients of these
 // takes longer than most tests.
 package local
 
@@ -12,8 +12,10 @@ import (
 )
 
 // Runtimes returns the programs of this machine, whatever their versions, as local processes.
-func Runtimes(wd *workdir.Dir) runtime.Runtimes {
-	return processes{process.New(process.Options{Folders: wd.RuntimeFolders()})}
+func Runtimes(wd *workdir.Dir) runtime.Runtimes { return processes{newProcesses(wd)} }
+
+func newProcesses(wd *workdir.Dir) runtime.Runtime {
+	return process.New(process.Options{Folders: wd.RuntimeFolders()})
 }
 
 // processes is the only runtime.
