@@ -81,6 +81,13 @@ func (n *Node) Start(ctx context.Context, wd *workdir.Dir, options StartOptions)
 	return start(ctx)
 }
 
+// Run starts a replica of the node, whose workdir is locked, in a runtime, with programs of these versions; empty for those
+// nearest to the node's.
+func (n *Node) Run(ctx context.Context, wd *workdir.Dir, runtime string, programs versions.Pair) error {
+	_, err := n.Start(ctx, wd, StartOptions{Runtime: runtime, Versions: programs})
+	return err
+}
+
 // starter starts a replica.
 type starter func(ctx context.Context) (*report.Report, error)
 

@@ -59,7 +59,7 @@ func allowed() map[string][]string {
 		"cmd": {"mcp", "answer/...", "replica/...", "collect/...", "snapshot", "internal/..."},
 		"mcp": {"answer/...", "collect", "replica", "replica/report", "replica/runtime", "replica/set", "snapshot", "internal/..."},
 		// What answers ask of replicas: their state and reports, network namespaces, programs of a release, scratch daemons.
-		"answer": {"replica", "replica/linux", "replica/release", "replica/report", "replica/runtime", "replica/scratch", "replica/set", "snapshot", "internal/..."},
+		"answer": {"replica", "replica/linux", "replica/release", "replica/report", "replica/runtime", "replica/scratch", "snapshot", "internal/..."},
 		// A capture to compare may be a report that was not collected yet.
 		"answer/compare": {"answer/...", "collect", "snapshot", "internal/..."},
 		"replica":        {"snapshot", "internal/..."},
