@@ -14,9 +14,10 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
+	"ovs-offline/replica/runtime/process"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/lines"
+	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
@@ -215,7 +216,7 @@ func (l *live) check(folder string) []rule.Finding {
 	if err != nil || s == nil {
 		l.t.Fatal(s, err)
 	}
-	report, err := check.Run(l.t.Context(), s, check.Options{Programs: rule.Programs{Runtime: choose.Process, Runtimes: choose.Finder("test")}})
+	report, err := check.Run(l.t.Context(), s, check.Options{Programs: rule.Programs{Runtime: process.Name, Runtimes: local.Runtimes}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
