@@ -43,7 +43,7 @@ func EachLocked[T any](ctx context.Context, s *Snapshot, do func(ctx context.Con
 	})
 }
 
-// EachOf calls do for every one of some nodes, as Each does.
+// EachOf calls do for each of the nodes, for several at once, and returns the outcomes in their order.
 func EachOf[T any](ctx context.Context, nodes []*Node, do func(ctx context.Context, node *Node) (T, error)) []Outcome[T] {
 	outcomes := make([]Outcome[T], len(nodes))
 	slots := make(chan struct{}, parallelNodes())
