@@ -57,7 +57,7 @@ func (o *checkOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 	}
 	progress := o.progress()
 	early := newEarly(progress)
-	found, err := check.Run(ctx, selected, check.Options{
+	found, err := check.Run(ctx, selected.Snapshot, check.Options{
 		Programs: rule.Programs{Runtime: o.runtime, Runtimes: runtimes()},
 		Found:    early.add,
 		Progress: func(text string) { progress.print("%s", text) },

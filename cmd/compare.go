@@ -68,7 +68,7 @@ func (o *compareOptions) run(ctx context.Context, captures []string) error {
 func (o *compareOptions) open(ctx context.Context, path string, earlier bool) (*compare.Side, error) {
 	progress := o.progress()
 	defer progress.end()
-	side, err := compare.Open(ctx, path, compare.OpenOptions{Version: version, Limits: o.limits, Progress: progress.bytes, Earlier: earlier})
+	side, err := compare.Open(ctx, path, compare.OpenOptions{Limits: o.limits, Progress: progress.bytes, Earlier: earlier})
 	if err != nil {
 		return nil, explain(err, path)
 	}

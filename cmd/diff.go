@@ -15,6 +15,7 @@ import (
 	"ovs-offline/replica"
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 type diffOptions struct {
@@ -46,7 +47,7 @@ func newDiff(shared *options) *cobra.Command {
 func (o *diffOptions) run(ctx context.Context, selected *set.Set, names []string) error {
 	var mu sync.Mutex
 	own := map[string]bool{}
-	outcomes := set.Each(ctx, selected, func(ctx context.Context, _ *set.Node, wd *workdir.Dir) (list []replica.Difference, err error) {
+	outcomes := snapshot.Each(ctx, selected.Snapshot, func(ctx context.Context, _ *snapshot.Node, wd *workdir.Dir) (list []replica.Difference, err error) {
 		if link.Linked(wd) {
 			args := append([]string{"diff", "--columns=" + strings.Join(o.columns, ",")}, names...)
 			return list, set.DocumentInPod(ctx, wd, &list, args...)
@@ -59,7 +60,7 @@ func (o *diffOptions) run(ctx context.Context, selected *set.Set, names []string
 		}
 		return found.Differences, err
 	})
-	err := emitNodes(&o.IO, selected, outcomes, func(page *show.Page) { set.PrintEach(page, outcomes, replica.PrintDifferences) })
+	err := emitNodes(&o.IO, selected.Snapshot, outcomes, func(page *show.Page) { snapshot.PrintEach(page, outcomes, replica.PrintDifferences) })
 	o.printOwn(slices.Sorted(maps.Keys(own)))
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 type driftOptions struct {
@@ -47,7 +48,7 @@ func newDrift(shared *options) *cobra.Command {
 
 func (o *driftOptions) run(ctx context.Context, selected *set.Set, _ []string) error {
 	progress := o.progress()
-	outcomes := set.Each(ctx, selected, func(ctx context.Context, node *set.Node, wd *workdir.Dir) (*drift.Report, error) {
+	outcomes := snapshot.Each(ctx, selected.Snapshot, func(ctx context.Context, node *snapshot.Node, wd *workdir.Dir) (*drift.Report, error) {
 		if o.isForPods() && link.Linked(wd) {
 			return o.inPod(ctx, wd)
 		}
@@ -57,14 +58,14 @@ func (o *driftOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 	})
 	progress.end()
 	if ctx.Err() != nil {
-		return worst(set.Failures(selected, outcomes)...)
+		return worst(snapshot.Failures(selected.Snapshot, outcomes)...)
 	}
-	errs := []error{emitNodes(&o.IO, selected, outcomes, func(page *show.Page) {
-		for _, outcome := range set.Values(outcomes) {
+	errs := []error{emitNodes(&o.IO, selected.Snapshot, outcomes, func(page *show.Page) {
+		for _, outcome := range snapshot.Values(outcomes) {
 			outcome.Value.Print(page, selected.Label(outcome.Node), o.detail)
 		}
 	})}
-	for _, outcome := range set.Values(outcomes) {
+	for _, outcome := range snapshot.Values(outcomes) {
 		errs = append(errs, verdictError(outcome.Value))
 	}
 	return worst(errs...)

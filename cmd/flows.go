@@ -71,7 +71,7 @@ func newFlows(shared *options) *cobra.Command {
 }
 
 func (o *flowsOptions) run(ctx context.Context, selected *set.Set, args []string) error {
-	sources, err := flows.Sources(selected)
+	sources, err := flows.Sources(selected.Snapshot)
 	if err != nil {
 		return err
 	}

@@ -60,9 +60,9 @@ func (o *graphOptions) run(ctx context.Context, selected *set.Set, args []string
 
 func (o *graphOptions) read(ctx context.Context, selected *set.Set) (*graph.Graph, error) {
 	if !o.logical {
-		return graph.OfNodes(ctx, selected)
+		return graph.OfNodes(ctx, selected.Snapshot)
 	}
-	drawn, remarks, err := graph.OfNetworks(ctx, selected)
+	drawn, remarks, err := graph.OfNetworks(ctx, selected.Snapshot)
 	o.page().WarnEach("", remarks)
 	return drawn, err
 }

@@ -73,7 +73,7 @@ func (o *historyOptions) run(ctx context.Context, selected *set.Set, args []stri
 	if err := o.parse(); err != nil {
 		return err
 	}
-	sources, remarks, err := history.Sources(ctx, selected, kindsOf(args)...)
+	sources, remarks, err := history.Sources(ctx, selected.Snapshot, kindsOf(args)...)
 	if err != nil {
 		return err
 	}

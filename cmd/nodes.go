@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // nodeFlag adds --node to a command that takes a set.
@@ -31,7 +32,7 @@ func (o *options) nodeFlagFor(command *cobra.Command, usage string) {
 
 // completeNodes returns the nodes of the set in the workdir.
 func (o *options) completeNodes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	selected, err := set.OpenNodes(o.workdir, version, nil)
+	selected, err := snapshot.OpenNodes(o.workdir, nil)
 	if err != nil || selected.Alone() {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -73,7 +74,7 @@ func (o *options) openNodes(folder string) (*set.Set, error) {
 type nodeFunc func(ctx context.Context, node *set.Node, wd *workdir.Dir, args []string) error
 
 // refuseSet returns the error of commands that work on one node: it lists the nodes.
-func refuseSet(selected *set.Set) error {
+func refuseSet(selected *snapshot.Snapshot) error {
 	const most = 50
 	var lines []string
 	nodes := selected.Nodes()
@@ -90,9 +91,9 @@ func refuseSet(selected *set.Set) error {
 func (o *options) withNode(run nodeFunc) func(*cobra.Command, []string) error {
 	return o.withNodes(func(ctx context.Context, selected *set.Set, args []string) error {
 		if !selected.Alone() {
-			return refuseSet(selected)
+			return refuseSet(selected.Snapshot)
 		}
-		node := selected.Nodes()[0]
+		node := selected.Node(selected.Nodes()[0])
 		wd, err := node.Workdir()
 		if err != nil {
 			return err
@@ -106,7 +107,7 @@ func (o *options) withNode(run nodeFunc) func(*cobra.Command, []string) error {
 func (o *options) withChosenNode(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
 		if len(o.nodes) > 0 {
-			selected, err := set.OpenNodes(o.workdir, version, o.nodes)
+			selected, err := snapshot.OpenNodes(o.workdir, o.nodes)
 			if err == nil && !selected.Alone() && len(selected.Nodes()) == 1 {
 				o.workdir, o.nodes = filepath.Join(selected.Folder(), selected.Nodes()[0].Name), nil
 			}
@@ -134,10 +135,10 @@ func (o *options) withLock(run func(ctx context.Context, wd *workdir.Dir, args [
 
 // emitNodes prints the outcome of each node, as a document or with print. For a workdir that stands
 // alone, it prints the document of the node, not of a set. It returns the errors of nodes that failed.
-func emitNodes[T any](out *IO, selected *set.Set, outcomes []set.Outcome[T], print func(*show.Page)) error {
+func emitNodes[T any](out *IO, selected *snapshot.Snapshot, outcomes []snapshot.Outcome[T], print func(*show.Page)) error {
 	if !selected.Alone() {
-		err := out.emit(set.DocumentOf(selected, outcomes), print)
-		return worst(append(set.Failures(selected, outcomes), err)...)
+		err := out.emit(snapshot.DocumentOf(selected, outcomes), print)
+		return worst(append(snapshot.Failures(selected, outcomes), err)...)
 	}
 	if err := outcomes[0].Err; err != nil {
 		return err

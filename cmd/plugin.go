@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/show"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 const (
@@ -42,7 +42,7 @@ func (c caller) line(command string) string {
 // start returns the command line that starts the replica of a node: in a folder of several,
 // with its name.
 func (c caller) start(node string) string {
-	if selected, err := set.OpenNodes(c.workdir, version, nil); err == nil && !selected.Alone() {
+	if selected, err := snapshot.OpenNodes(c.workdir, nil); err == nil && !selected.Alone() {
 		return c.line("start --node " + show.Word(node))
 	}
 	return c.line("start")

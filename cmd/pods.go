@@ -12,6 +12,7 @@ import (
 	"ovs-offline/replica/pods"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // runtimeNames lists the values of --runtime.
@@ -96,7 +97,7 @@ func (o *startOptions) podOptions(command *cobra.Command) (*pods.Options, error)
 }
 
 // startInPods starts the replicas in a cluster.
-func (o *startOptions) startInPods(ctx context.Context, selected *set.Set) ([]set.Outcome[*report.Report], error) {
+func (o *startOptions) startInPods(ctx context.Context, selected *set.Set) ([]snapshot.Outcome[*report.Report], error) {
 	progress := o.progress()
 	defer progress.end()
 	options := *o.inPods

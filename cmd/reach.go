@@ -128,7 +128,7 @@ func inDoubt(session *trace.Session) error {
 }
 
 func (o *reachOptions) open(ctx context.Context, folder string) (*trace.Session, error) {
-	session, err := trace.OpenFolder(ctx, folder, version, trace.Options{})
+	session, err := trace.OpenFolder(ctx, folder, trace.Options{})
 	if err != nil {
 		return nil, o.caller(folder).advise(err)
 	}

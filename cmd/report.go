@@ -14,6 +14,7 @@ import (
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 type reportOptions struct {
@@ -53,21 +54,21 @@ func (o *reportOptions) run(ctx context.Context, selected *set.Set, _ []string) 
 	if o.questions != "" {
 		return fault.Usagef("--trace goes with -o html")
 	}
-	outcomes := set.Each(ctx, selected, func(_ context.Context, _ *set.Node, wd *workdir.Dir) (*report.Report, error) {
+	outcomes := snapshot.Each(ctx, selected.Snapshot, func(_ context.Context, _ *snapshot.Node, wd *workdir.Dir) (*report.Report, error) {
 		return replica.Report(wd)
 	})
 	print := func(page *show.Page) {
 		if len(selected.Nodes()) == 1 {
-			set.PrintEach(page, outcomes, func(page *show.Page, found *report.Report) { found.Print(page) })
+			snapshot.PrintEach(page, outcomes, func(page *show.Page, found *report.Report) { found.Print(page) })
 		} else {
 			set.PrintReports(page, outcomes)
 		}
 	}
 	if selected.Alone() {
-		return emitNodes(&o.IO, selected, outcomes, print)
+		return emitNodes(&o.IO, selected.Snapshot, outcomes, print)
 	}
 	err := emitReports(&o.IO, selected, outcomes, selected.CompareDatabases(ctx), print)
-	return worst(append(set.Failures(selected, outcomes), err)...)
+	return worst(append(snapshot.Failures(selected.Snapshot, outcomes), err)...)
 }
 
 // writePage writes the whole case as a page.
@@ -90,7 +91,7 @@ func (o *options) makePage(ctx context.Context, selected *set.Set, questions str
 	}
 	progress := o.progress()
 	defer progress.end()
-	return page.Make(ctx, selected, page.Options{Programs: rule.Programs{Runtime: o.runtime, Runtimes: runtimes()}, Version: version, Checks: checks,
+	return page.Make(ctx, selected.Snapshot, page.Options{Programs: rule.Programs{Runtime: o.runtime, Runtimes: runtimes()}, Version: version, Checks: checks,
 		Command: o.caller(selected.Folder()).line, Progress: progress.print})
 }
 
@@ -119,8 +120,8 @@ func (o *options) readQuestions(ctx context.Context, name string) (list []trace.
 
 // emitReports prints the reports of the nodes of a set, and the differences between their OVN
 // databases, as a document or with print.
-func emitReports(out *IO, selected *set.Set, outcomes []set.Outcome[*report.Report], databases set.Comparison, print func(*show.Page)) error {
-	document := set.DocumentOf(selected, outcomes)
+func emitReports(out *IO, selected *set.Set, outcomes []snapshot.Outcome[*report.Report], databases snapshot.Comparison, print func(*show.Page)) error {
+	document := snapshot.DocumentOf(selected.Snapshot, outcomes)
 	if err := databases.Add(&document); err != nil {
 		return err
 	}

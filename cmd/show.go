@@ -9,6 +9,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 type showOptions struct{ *options }
@@ -30,10 +31,10 @@ func newShow(shared *options) *cobra.Command {
 
 // run prints the sockets and ports of each node.
 func (o *showOptions) run(ctx context.Context, selected *set.Set, _ []string) error {
-	outcomes := set.Each(ctx, selected, func(ctx context.Context, node *set.Node, wd *workdir.Dir) (replica.Shown, error) {
-		return node.Shown(ctx, wd)
+	outcomes := snapshot.Each(ctx, selected.Snapshot, func(ctx context.Context, node *snapshot.Node, wd *workdir.Dir) (replica.Shown, error) {
+		return selected.Node(node).Shown(ctx, wd)
 	})
-	return emitNodes(&o.IO, selected, outcomes, func(page *show.Page) {
-		set.PrintEach(page, outcomes, func(page *show.Page, shown replica.Shown) { shown.Print(page) })
+	return emitNodes(&o.IO, selected.Snapshot, outcomes, func(page *show.Page) {
+		snapshot.PrintEach(page, outcomes, func(page *show.Page, shown replica.Shown) { shown.Print(page) })
 	})
 }

@@ -57,7 +57,7 @@ func newShrink(shared *options) *cobra.Command {
 
 func (o *shrinkOptions) run(ctx context.Context, selected *set.Set, _ []string) (err error) {
 	progress := o.progress()
-	question := shrink.Question{Log: o.log, Drift: o.drift, Question: whatif.Question{Runtime: o.runtime, Runtimes: runtimes(), Version: version,
+	question := shrink.Question{Log: o.log, Drift: o.drift, Question: whatif.Question{Runtime: o.runtime, Runtimes: runtimes(), Replica: replicaAt,
 		Chosen:   func(what string) { progress.note("runtime: %s", what) },
 		Progress: func(text string) { progress.print("%s", text) }}}
 	if o.trace != "" {
@@ -65,7 +65,7 @@ func (o *shrinkOptions) run(ctx context.Context, selected *set.Set, _ []string) 
 			return err
 		}
 	}
-	if question.Deployment, err = whatif.Of(ctx, selected); err != nil {
+	if question.Deployment, err = whatif.Of(ctx, selected.Snapshot); err != nil {
 		return err
 	}
 	found, err := shrink.Find(ctx, question)

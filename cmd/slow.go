@@ -46,7 +46,7 @@ func (o *slowOptions) run(ctx context.Context, selected *set.Set, _ []string) er
 		return err
 	}
 	progress := o.progress()
-	found, err := slow.Run(ctx, selected, rule.Programs{Runtime: o.runtime, Runtimes: runtimes()}, func(node string) { progress.print("examining %s", node) })
+	found, err := slow.Run(ctx, selected.Snapshot, rule.Programs{Runtime: o.runtime, Runtimes: runtimes()}, func(node string) { progress.print("examining %s", node) })
 	progress.end()
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/set"
 	"ovs-offline/replica/synth"
+	"ovs-offline/snapshot"
 )
 
 type startOptions struct {
@@ -103,7 +104,7 @@ func (o *startOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 	if err := selected.EndScratch(ctx, runtimes()); err != nil {
 		return err
 	}
-	comparison := make(chan set.Comparison, 1)
+	comparison := make(chan snapshot.Comparison, 1)
 	if !selected.Alone() {
 		go func() { comparison <- selected.CompareDatabases(ctx) }() // reading takes as long as starting
 	}
@@ -111,12 +112,12 @@ func (o *startOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 	if err != nil {
 		return err
 	}
-	errs := set.Failures(selected, outcomes)
-	for _, outcome := range set.Values(outcomes) {
+	errs := snapshot.Failures(selected.Snapshot, outcomes)
+	for _, outcome := range snapshot.Values(outcomes) {
 		errs = append(errs, o.incomplete(outcome.Value))
 	}
 	if selected.Alone() {
-		for _, outcome := range set.Values(outcomes) {
+		for _, outcome := range snapshot.Values(outcomes) {
 			errs = append(errs, o.printStarted(outcome))
 		}
 		return worst(errs...)
@@ -129,12 +130,12 @@ func (o *startOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 }
 
 // start starts the replicas on this host or in a cluster. An error concerns all.
-func (o *startOptions) start(ctx context.Context, selected *set.Set) ([]set.Outcome[*report.Report], error) {
+func (o *startOptions) start(ctx context.Context, selected *set.Set) ([]snapshot.Outcome[*report.Report], error) {
 	if o.inPods != nil {
 		return o.startInPods(ctx, selected)
 	}
 	progress := o.progress()
-	outcomes := selected.Start(ctx, func(node *set.Node) set.StartOptions {
+	outcomes := selected.Start(ctx, func(node *snapshot.Node) set.StartOptions {
 		return set.StartOptions{
 			Runtime: o.runtime, Image: o.image, Versions: o.versions,
 			Chosen: func(what string) { progress.note("%sruntime: %s", selected.Label(node), what) },
@@ -145,13 +146,13 @@ func (o *startOptions) start(ctx context.Context, selected *set.Set) ([]set.Outc
 			},
 			Progress: func(step string) { progress.print("%srestoring: %s", selected.Label(node), step) },
 		}
-	}, func(node *set.Node, memory string) { progress.note("%swarning: %s", selected.Label(node), memory) })
+	}, func(node *snapshot.Node, memory string) { progress.note("%swarning: %s", selected.Label(node), memory) })
 	progress.end()
 	return outcomes, nil
 }
 
-func (o *startOptions) printSet(selected *set.Set, outcomes []set.Outcome[*report.Report], differences set.Comparison) error {
-	started := set.Values(outcomes)
+func (o *startOptions) printSet(selected *set.Set, outcomes []snapshot.Outcome[*report.Report], differences snapshot.Comparison) error {
+	started := snapshot.Values(outcomes)
 	if o.format != formatTable {
 		for _, outcome := range started {
 			if !outcome.Value.Complete() {
@@ -182,7 +183,7 @@ func (o *startOptions) incomplete(found *report.Report) error {
 const notRestored = "not all collected data could be restored: see rejected, lost, different and logical_flows"
 
 // printStarted prints the report of a workdir alone.
-func (o *startOptions) printStarted(started set.Outcome[*report.Report]) error {
+func (o *startOptions) printStarted(started snapshot.Outcome[*report.Report]) error {
 	found := started.Value
 	wd, err := started.Node.Workdir()
 	if err != nil {

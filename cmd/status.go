@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // errNotReady gives status the exit code 1.
@@ -41,8 +42,8 @@ func newStatus(shared *options) *cobra.Command {
 
 func (o *statusOptions) run(ctx context.Context, selected *set.Set, _ []string) error {
 	return o.repeat(ctx, func() (readStatus, error) {
-		outcomes := set.Each(ctx, selected, func(ctx context.Context, node *set.Node, wd *workdir.Dir) (replica.Status, error) {
-			return node.Status(ctx, wd)
+		outcomes := snapshot.Each(ctx, selected.Snapshot, func(ctx context.Context, node *snapshot.Node, wd *workdir.Dir) (replica.Status, error) {
+			return selected.Node(node).Status(ctx, wd)
 		})
 		if only := outcomes[0]; selected.Alone() {
 			status := readStatus{document: only.Value, print: only.Value.Print}
@@ -51,13 +52,13 @@ func (o *statusOptions) run(ctx context.Context, selected *set.Set, _ []string) 
 			}
 			return status, only.Err
 		}
-		errs := set.Failures(selected, outcomes)
-		for _, outcome := range set.Values(outcomes) {
+		errs := snapshot.Failures(selected.Snapshot, outcomes)
+		for _, outcome := range snapshot.Values(outcomes) {
 			if !outcome.Value.Ready {
 				errs = append(errs, fmt.Errorf("node %s: %w: %s restarts it", outcome.Node.Name, errNotReady, o.self("start --node "+show.Word(outcome.Node.Name))))
 			}
 		}
-		return readStatus{set.DocumentOf(selected, outcomes), func(page *show.Page) { set.PrintStatuses(page, selected, outcomes) }, worst(errs...)}, nil
+		return readStatus{snapshot.DocumentOf(selected.Snapshot, outcomes), func(page *show.Page) { set.PrintStatuses(page, selected.Snapshot, outcomes) }, worst(errs...)}, nil
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/pods"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 type stopOptions struct {
@@ -100,7 +101,7 @@ func (o *stopOptions) run(ctx context.Context, selected *set.Set, _ []string) er
 	}
 	where := cmp.Or(selected.Owner(), selected.Folder())
 	outcomes := selected.Stop(ctx, o.purge)
-	errs := set.Failures(selected, outcomes)
+	errs := snapshot.Failures(selected.Snapshot, outcomes)
 	if selected.Alone() && len(errs) > 0 {
 		return errs[0]
 	}
@@ -112,7 +113,7 @@ func (o *stopOptions) run(ctx context.Context, selected *set.Set, _ []string) er
 		}
 		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", show.Word(where), o.self(purge))
 	}
-	for _, outcome := range set.Values(outcomes) {
+	for _, outcome := range snapshot.Values(outcomes) {
 		wd, err := outcome.Node.Workdir()
 		if err == nil {
 			o.printLeft(wd.Path(), outcome.Value.Left)
@@ -127,9 +128,9 @@ func (o *stopOptions) run(ctx context.Context, selected *set.Set, _ []string) er
 }
 
 // printStopped prints which replicas were stopped.
-func (o *stopOptions) printStopped(selected *set.Set, outcomes []set.Outcome[set.Stopped], where string) {
+func (o *stopOptions) printStopped(selected *set.Set, outcomes []snapshot.Outcome[set.Stopped], where string) {
 	var stopped []string
-	for _, outcome := range set.Values(outcomes) {
+	for _, outcome := range snapshot.Values(outcomes) {
 		if outcome.Value.Started {
 			stopped = append(stopped, outcome.Node.Name)
 		}
@@ -140,7 +141,7 @@ func (o *stopOptions) printStopped(selected *set.Set, outcomes []set.Outcome[set
 		if !selected.Alone() {
 			fmt.Fprintf(o.Out, "Stopped: %s\n", terminal.Escape(phrase.FirstNames(stopped)))
 		}
-	case len(set.Values(outcomes)) == len(outcomes):
+	case len(snapshot.Values(outcomes)) == len(outcomes):
 		fmt.Fprintf(o.Out, "No replica runs in %s.\n", show.Word(where))
 	}
 }

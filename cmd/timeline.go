@@ -67,7 +67,7 @@ func (o *timelineOptions) run(ctx context.Context, selected *set.Set, _ []string
 	if err := o.parse(); err != nil {
 		return err
 	}
-	found, err := timeline.Open(ctx, selected, o.query)
+	found, err := timeline.Open(ctx, selected.Snapshot, o.query)
 	if err != nil {
 		return err
 	}

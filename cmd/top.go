@@ -41,7 +41,7 @@ func newTop(shared *options) *cobra.Command {
 }
 
 func (o *topOptions) run(ctx context.Context, selected *set.Set, _ []string) error {
-	sources, err := flows.Sources(selected)
+	sources, err := flows.Sources(selected.Snapshot)
 	if err != nil {
 		return err
 	}

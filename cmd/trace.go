@@ -97,7 +97,7 @@ func (o *traceOptions) completeEndpoints(command *cobra.Command, args []string, 
 	defer cancel()
 	var found []string
 	err := o.withNodes(func(_ context.Context, selected *set.Set, _ []string) (err error) {
-		found, err = trace.Complete(ctx, selected, text)
+		found, err = trace.Complete(ctx, selected.Snapshot, text)
 		return err
 	})(command, args)
 	if err != nil || len(args) > 2 {

@@ -9,12 +9,13 @@ import (
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/show"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // runRecorded says what the traces mean that were pasted. It returns errFound if the replica says something else than one of
 // them, and errIncomplete if a verdict is undetermined or an output was not whole.
 func (o *traceOptions) runRecorded(ctx context.Context, selected *set.Set) error {
-	document, err := retrace.Read(ctx, selected)
+	document, err := retrace.Read(ctx, selected.Snapshot, func(node *snapshot.Node) retrace.Replica { return selected.Node(node) })
 	if err != nil {
 		return err
 	}

@@ -148,14 +148,14 @@ func (o *whatIfOptions) run(ctx context.Context, selected *set.Set, _ []string) 
 	}
 	question := o.question
 	var err error
-	if question.Deployment, err = whatif.Of(ctx, selected); err != nil {
+	if question.Deployment, err = whatif.Of(ctx, selected.Snapshot); err != nil {
 		return err
 	}
 	if err := o.readFile(ctx, &question); err != nil {
 		return err
 	}
 	progress := o.progress()
-	question.Runtime, question.Runtimes, question.Version = o.runtime, runtimes(), version
+	question.Runtime, question.Runtimes, question.Replica = o.runtime, runtimes(), replicaAt
 	question.Chosen = func(what string) { progress.note("runtime: %s", what) }
 	question.Progress = func(text string) { progress.print("%s", text) }
 	result, err := whatif.Answer(ctx, question)
@@ -165,6 +165,9 @@ func (o *whatIfOptions) run(ctx context.Context, selected *set.Set, _ []string) 
 	}
 	return o.report(result, err) // also if only the packet could not be followed
 }
+
+// replicaAt returns the replica of the workdir at path.
+func replicaAt(path string) whatif.Replica { return set.At(path, version) }
 
 // report prints a result; failed is the error of its trace.
 func (o *whatIfOptions) report(result *whatif.Result, failed error) error {
@@ -180,11 +183,11 @@ func (o *whatIfOptions) report(result *whatif.Result, failed error) error {
 // rehearse computes an upgrade.
 func (o *whatIfOptions) rehearse(ctx context.Context, selected *set.Set) (err error) {
 	upgrade := o.upgrade
-	if upgrade.Deployment, err = whatif.Of(ctx, selected); err != nil {
+	if upgrade.Deployment, err = whatif.Of(ctx, selected.Snapshot); err != nil {
 		return err
 	}
 	progress := o.progress()
-	upgrade.Runtime, upgrade.Runtimes, upgrade.Version = o.runtime, runtimes(), version
+	upgrade.Runtime, upgrade.Runtimes, upgrade.Replica = o.runtime, runtimes(), replicaAt
 	upgrade.Chosen = func(what string) { progress.note("runtime: %s", what) }
 	upgrade.Progress = func(text string) { progress.print("%s", text) }
 	result, err := whatif.Rehearse(ctx, upgrade)

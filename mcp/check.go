@@ -34,7 +34,7 @@ func (q questions) check(ctx context.Context, request *sdk.CallToolRequest, in C
 	if err != nil {
 		return nil, out, err
 	}
-	found, err := check.Run(ctx, chosen, check.Options{Programs: rule.Programs{Runtime: q.runtime(), Runtimes: q.Runtimes}, Progress: progress(ctx, request)})
+	found, err := check.Run(ctx, chosen.Snapshot, check.Options{Programs: rule.Programs{Runtime: q.runtime(), Runtimes: q.Runtimes}, Progress: progress(ctx, request)})
 	if err != nil {
 		return nil, out, err
 	}

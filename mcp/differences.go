@@ -116,5 +116,5 @@ func (q questions) openCapture(ctx context.Context, request *sdk.CallToolRequest
 	if err != nil {
 		return nil, err
 	}
-	return compare.Open(ctx, path, compare.OpenOptions{Version: q.Version, Progress: reportReading(progress(ctx, request))})
+	return compare.Open(ctx, path, compare.OpenOptions{Progress: reportReading(progress(ctx, request))})
 }

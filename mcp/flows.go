@@ -11,7 +11,7 @@ import (
 
 	"ovs-offline/answer/flows"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // FlowsParams are the parameters of flows.
@@ -100,7 +100,7 @@ func (q questions) top(ctx context.Context, _ *sdk.CallToolRequest, in TopParams
 		return nil, out, err
 	}
 	var sources []flows.Source
-	for _, node := range set.WithSwitch(chosen.Nodes()) {
+	for _, node := range snapshot.WithSwitch(chosen.Nodes()) {
 		wd, err := node.Workdir()
 		if err != nil {
 			return nil, out, err

@@ -38,7 +38,7 @@ func (n nodes) find(name string) (*set.Node, *workdir.Dir, error) {
 	for _, node := range all.Nodes() {
 		if name == node.FolderName() || name == node.Host() {
 			wd, err := node.Workdir()
-			return node, wd, err
+			return all.Node(node), wd, err
 		}
 		names = append(names, node.FolderName())
 	}
@@ -86,7 +86,7 @@ func (n nodes) runtime() string { return cmp.Or(n.Runtime, runtime.Auto) }
 
 // openSession opens a session on all nodes.
 func (n nodes) openSession(ctx context.Context, options trace.Options) (*trace.Session, error) {
-	return trace.OpenFolder(ctx, n.Folder, n.Version, options)
+	return trace.OpenFolder(ctx, n.Folder, options)
 }
 
 // running returns the state of a node's replica, and an error if it does not run.

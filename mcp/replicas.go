@@ -12,6 +12,7 @@ import (
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // NodeStatus describes a node.
@@ -74,7 +75,7 @@ func (r replicaTools) statuses(ctx context.Context, names []string) (NodesResult
 	}
 	out.Remarks = all.Remarks()
 	for _, node := range all.Nodes() {
-		out.Nodes = append(out.Nodes, statusOf(ctx, node))
+		out.Nodes = append(out.Nodes, statusOf(ctx, all.Node(node)))
 	}
 	return out, nil
 }
@@ -111,18 +112,18 @@ func (r replicaTools) start(ctx context.Context, request *sdk.CallToolRequest, i
 		return nil, NodesResult{}, err
 	}
 	notify := progress(ctx, request)
-	options := func(node *set.Node) set.StartOptions {
+	options := func(node *snapshot.Node) set.StartOptions {
 		report := func(text string) { notify(node.FolderName() + ": " + text) }
 		return set.StartOptions{Runtime: r.runtime(), Starting: func(role string) { report("starting " + role) }, Progress: func(step string) { report("restoring: " + step) }}
 	}
-	outcomes := all.Start(ctx, options, func(node *set.Node, memory string) { notify(node.FolderName() + ": " + memory) })
-	if err := errors.Join(set.Failures(all, outcomes)...); err != nil {
+	outcomes := all.Start(ctx, options, func(node *snapshot.Node, memory string) { notify(node.FolderName() + ": " + memory) })
+	if err := errors.Join(snapshot.Failures(all.Snapshot, outcomes)...); err != nil {
 		return nil, NodesResult{}, err
 	}
 	out, err := r.statuses(ctx, in.Names)
 	for _, node := range all.Nodes() {
 		if wd, err := node.Workdir(); err == nil {
-			out.Reports = append(out.Reports, trustIn(node, wd))
+			out.Reports = append(out.Reports, trustIn(all.Node(node), wd))
 		}
 	}
 	return nil, out, err
@@ -133,7 +134,7 @@ func (r replicaTools) stop(ctx context.Context, _ *sdk.CallToolRequest, in Nodes
 	if err != nil {
 		return nil, NodesResult{}, err
 	}
-	if err := errors.Join(set.Failures(all, all.Stop(ctx, false))...); err != nil {
+	if err := errors.Join(snapshot.Failures(all.Snapshot, all.Stop(ctx, false))...); err != nil {
 		return nil, NodesResult{}, err
 	}
 	out, err := r.statuses(ctx, in.Names)

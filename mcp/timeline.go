@@ -44,7 +44,7 @@ func (q questions) timeline(ctx context.Context, _ *sdk.CallToolRequest, in Time
 	if err != nil {
 		return nil, out, err
 	}
-	found, err := timeline.Open(ctx, chosen, query)
+	found, err := timeline.Open(ctx, chosen.Snapshot, query)
 	if err != nil {
 		return nil, out, err
 	}

@@ -14,6 +14,7 @@ import (
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/replica/set"
 )
 
 // WhatIfParams are the parameters of what-if.
@@ -49,8 +50,9 @@ func (q questions) whatIf(ctx context.Context, request *sdk.CallToolRequest, in 
 	if err != nil {
 		return nil, out, err
 	}
-	question.Runtime, question.Runtimes, question.Version, question.Progress = q.runtime(), q.Runtimes, q.Version, progress(ctx, request)
-	if question.Deployment, err = whatif.Of(ctx, chosen); err != nil {
+	question.Runtime, question.Runtimes, question.Progress = q.runtime(), q.Runtimes, progress(ctx, request)
+	question.Replica = func(path string) whatif.Replica { return set.At(path, q.Version) }
+	if question.Deployment, err = whatif.Of(ctx, chosen.Snapshot); err != nil {
 		return nil, out, err
 	}
 	found, err := whatif.Answer(ctx, question)

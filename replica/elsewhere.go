@@ -6,6 +6,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
+	"ovs-offline/snapshot"
 )
 
 // Elsewhere is a replica of a workdir that runs on another host: its daemons see a copy of
@@ -32,7 +33,7 @@ func (e Elsewhere) Complete(wd *workdir.Dir, report *report.Report) error {
 		return err
 	}
 	state := e.state()
-	state.Kinds, state.Recorded, state.Running = servedKinds(wd), report.Recorded, report.Running
+	state.Kinds, state.Recorded, state.Running = snapshot.ServedKinds(wd), report.Recorded, report.Running
 	scripts := Scripts(wd, state.Kinds)
 	scripts.Exec = e.Exec
 	// The tools run where the sockets are: the variables that activate sets name these.

@@ -9,6 +9,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/snapshot"
 )
 
 // makeDatabase makes an OVS database where none was collected: from the printed tables, or
@@ -41,7 +42,7 @@ func (s *starter) makeDatabase(ctx context.Context) error {
 
 // describedTables returns the rows of an OVS database that was not collected.
 func (s *starter) describedTables(ctx context.Context) (map[string][]ovsdb.Record, error) {
-	tables, ok, err := printedSwitch(s.wd)
+	tables, ok, err := snapshot.PrintedSwitch(s.wd)
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +55,6 @@ func (s *starter) describedTables(ctx context.Context) (map[string][]ovsdb.Recor
 		return nil, err
 	}
 	return outline.Records(), nil
-}
-
-// printedSwitch returns the printed tables of the OVS database; ok is false if they are not all there.
-func printedSwitch(wd *workdir.Dir) (tables map[string][]ovsdb.Record, ok bool, err error) {
-	lists := map[string]string{}
-	for _, table := range workdir.ListedTables() {
-		lists[table] = wd.Recorded(workdir.RecordedList(table))
-	}
-	return file.ReadPrinted(wd.Recorded(workdir.RecordedDatabaseDump), lists)
 }
 
 // dumpedBridges returns the names of the bridges that have dumps.

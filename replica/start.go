@@ -20,6 +20,7 @@ import (
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/restore/tables"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/snapshot"
 )
 
 // starter holds the state of one start.
@@ -52,10 +53,10 @@ func (s *starter) findData() error {
 	return err
 }
 
-// dataOf returns the kinds that servedKinds returns, or an error that wraps ErrNothing if there are none.
+// dataOf returns the kinds that snapshot.ServedKinds returns, or an error that wraps ErrNothing if there are none.
 func dataOf(wd *workdir.Dir) ([]workdir.Kind, error) {
-	kinds := servedKinds(wd)
-	if HoldsOnlyHost(wd) {
+	kinds := snapshot.ServedKinds(wd)
+	if snapshot.HoldsOnlyHost(wd) {
 		return nil, fmt.Errorf("%w in %s: it holds only logs and outputs of the machine, and neither databases nor flows", ErrNothing, wd.Path())
 	}
 	if manifest, err := wd.Manifest(); err == nil && len(kinds) == 0 && manifest.Collection(workdir.OVS) != nil {
@@ -66,56 +67,6 @@ func dataOf(wd *workdir.Dir) ([]workdir.Kind, error) {
 		return nil, fmt.Errorf("%w in %s: collect something first, for example: ovs-offline collect-sos-ovs SOSREPORT", ErrNothing, wd.Path())
 	}
 	return kinds, nil
-}
-
-// HoldsOnlyHost reports whether a workdir has logs and outputs of a machine, and nothing that a replica
-// can be made from.
-func HoldsOnlyHost(wd *workdir.Dir) bool {
-	manifest, err := wd.Manifest()
-	return err == nil && manifest.Collection(workdir.Host) != nil && len(servedKinds(wd)) == 0 && !hasPrinted(wd)
-}
-
-// hasPrinted reports whether printed tables of an OVN database were collected, from which a start makes
-// the database.
-func hasPrinted(wd *workdir.Dir) bool {
-	return slices.ContainsFunc(workdir.Kinds(), func(kind workdir.Kind) bool {
-		_, err := os.Stat(wd.PrintedDatabase(kind))
-		return err == nil
-	})
-}
-
-// servedKinds returns the kinds of the databases that a replica of the workdir serves.
-// The OVS database is made if there are only dumps, and also without these where no OVN database tells of more.
-func servedKinds(wd *workdir.Dir) []workdir.Kind {
-	var kinds []workdir.Kind
-	for _, kind := range workdir.Kinds() {
-		if _, err := os.Stat(wd.Database(kind)); err == nil || kind == workdir.OVS && hasDumps(wd) {
-			kinds = append(kinds, kind)
-		}
-	}
-	if len(kinds) == 0 && !hasPrinted(wd) && isDescribed(wd) {
-		kinds = append(kinds, workdir.OVS)
-	}
-	return kinds
-}
-
-// isDescribed reports whether ovs-vsctl show or the printed tables of the OVS database were collected.
-func isDescribed(wd *workdir.Dir) bool {
-	shown, err := ovsdb.ShownIn(wd.Recorded(workdir.RecordedSwitchShow))
-	if err == nil && shown != nil {
-		return true
-	}
-	_, ok, err := printedSwitch(wd)
-	return ok && err == nil
-}
-
-// HasSwitch reports whether a replica of the workdir has a switch: its node's Open vSwitch was
-// collected, and not OVN databases alone.
-func HasSwitch(wd *workdir.Dir) bool { return slices.Contains(servedKinds(wd), workdir.OVS) }
-
-func hasDumps(wd *workdir.Dir) bool {
-	bridges, _ := wd.DumpedBridges()
-	return len(bridges) > 0
 }
 
 func (s *starter) serves(kind workdir.Kind) bool { return slices.Contains(s.kinds, kind) }

@@ -15,6 +15,7 @@ import (
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/snapshot"
 )
 
 // compareVersions reports the recorded and the running versions, and adds remarks if
@@ -141,7 +142,7 @@ func Recorded(ctx context.Context, wd *workdir.Dir) (versions.Pair, error) {
 	if err != nil {
 		return versions.Pair{}, err
 	}
-	return programVersions(recordedVersions(ctx, wd, manifest), servedKinds(wd)), nil
+	return programVersions(recordedVersions(ctx, wd, manifest), snapshot.ServedKinds(wd)), nil
 }
 
 // programVersions returns the versions of the programs that matter for a replica with these kinds

@@ -7,8 +7,9 @@ import (
 	"ovs-offline/answer/check"
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/replica/runtime/process"
+	"ovs-offline/snapshot"
+	"ovs-offline/test/daemons/local"
 )
 
 // BenchmarkCheck checks the workdir in $OVS_OFFLINE_LARGE, which the benchmarks of answer/flows write; a
@@ -23,7 +24,7 @@ func BenchmarkCheck(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := check.Run(b.Context(), set.Of(wd, "test"), check.Options{Programs: rule.Programs{Runtime: choose.Process, Runtimes: choose.Finder("test")}}); err != nil {
+		if _, err := check.Run(b.Context(), snapshot.Of(wd), check.Options{Programs: rule.Programs{Runtime: process.Name, Runtimes: local.Runtimes}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"ovs-offline/answer/check/rules"
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // Options are the options of Run.
@@ -48,7 +48,7 @@ type Missing struct {
 }
 
 // Run lets every rule look at the nodes of a set. No replica needs to run.
-func Run(ctx context.Context, selected *set.Set, options Options) (*Report, error) {
+func Run(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Report, error) {
 	selected, bad, err := usable(ctx, selected)
 	if err != nil {
 		return nil, err

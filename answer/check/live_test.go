@@ -14,9 +14,10 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/replica/runtime/process"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/lines"
+	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
@@ -211,11 +212,11 @@ func madeUUID(text string) string {
 // check checks the workdirs of the nodes in a folder.
 func (l *live) check(folder string) []rule.Finding {
 	l.t.Helper()
-	s, err := set.Open(folder, "test", nil)
+	s, err := snapshot.Open(folder, nil)
 	if err != nil || s == nil {
 		l.t.Fatal(s, err)
 	}
-	report, err := check.Run(l.t.Context(), s, check.Options{Programs: rule.Programs{Runtime: choose.Process, Runtimes: choose.Finder("test")}})
+	report, err := check.Run(l.t.Context(), s, check.Options{Programs: rule.Programs{Runtime: process.Name, Runtimes: local.Runtimes}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -13,9 +13,10 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/local"
 )
 
 // checkTicket returns what check says of a text that a person pasted, under the name of a file.
@@ -33,7 +34,7 @@ func checkTicket(t *testing.T, name, text string) *check.Report {
 	if _, _, err := collect.Collect(t.Context(), wd, collect.Files{Paths: []string{file}}, collect.Options{}); err != nil {
 		t.Fatalf("collecting the ticket: %v", err)
 	}
-	looked, err := check.Run(t.Context(), set.Of(wd, "test"), check.Options{Programs: rule.Programs{Runtime: choose.Auto, Runtimes: choose.Finder("test")}})
+	looked, err := check.Run(t.Context(), snapshot.Of(wd), check.Options{Programs: rule.Programs{Runtime: runtime.Auto, Runtimes: local.Runtimes}})
 	if err != nil {
 		t.Fatal(err)
 	}

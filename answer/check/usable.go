@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // ErrNothing is wrapped for a set without data.
@@ -14,7 +14,7 @@ var ErrNothing = errors.New("nothing to check")
 
 // usable returns the nodes of a set that have data and whose OVS databases can be read, and sentences
 // about the others.
-func usable(ctx context.Context, selected *set.Set) (*set.Set, []string, error) {
+func usable(ctx context.Context, selected *snapshot.Snapshot) (*snapshot.Snapshot, []string, error) {
 	var names, bad []string
 	empty := true
 	for _, node := range selected.Nodes() {
@@ -43,7 +43,7 @@ func usable(ctx context.Context, selected *set.Set) (*set.Set, []string, error) 
 	case len(names) == 0:
 		return nil, nil, fmt.Errorf("%w: %s", ErrNothing, bad[0])
 	}
-	found, err := set.Open(selected.Folder(), "", names)
+	found, err := snapshot.Open(selected.Folder(), names)
 	return found, bad, err
 }
 

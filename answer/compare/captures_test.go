@@ -109,7 +109,7 @@ func comparedReports(t *testing.T, older, newer string) *compare.Comparison {
 	t.Helper()
 	var sides []*compare.Side
 	for _, folder := range []string{older, newer} {
-		side, err := compare.Open(t.Context(), folder, compare.OpenOptions{Version: "test"})
+		side, err := compare.Open(t.Context(), folder, compare.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestNothingCollectedIsNotCompared(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "manifest.json"), []byte(`{"format": 1, "collections": []}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if side, err := compare.Open(t.Context(), folder, compare.OpenOptions{Version: "test"}); err == nil {
+	if side, err := compare.Open(t.Context(), folder, compare.OpenOptions{}); err == nil {
 		side.Close()
 		t.Error("a workdir without data is taken for a capture")
 	}

@@ -10,7 +10,7 @@ import (
 
 	"ovs-offline/answer/compare"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/lines"
 	"ovs-offline/test/daemons/ovs"
 )
@@ -154,7 +154,7 @@ func compared(tb testing.TB, older, newer string) *compare.Comparison {
 	tb.Helper()
 	var sides []*compare.Side
 	for _, folder := range []string{older, newer} {
-		s, err := set.Open(folder, "test", nil)
+		s, err := snapshot.Open(folder, nil)
 		if err != nil || s == nil {
 			tb.Fatal(s, err)
 		}

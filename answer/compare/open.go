@@ -14,12 +14,11 @@ import (
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/temporary"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // OpenOptions are the options of Open.
 type OpenOptions struct {
-	Version  string         // of ovs-offline
 	Limits   archive.Limits // of an archive; the zero value stands for archive.Default
 	Progress archive.Progress
 	// Earlier opens the first of several states in a text, and not the last.
@@ -64,9 +63,9 @@ func openFolder(ctx context.Context, name, path string, options OpenOptions) (*S
 		}
 		return nil, err
 	}
-	nodes := set.Of(wd, options.Version)
+	nodes := snapshot.Of(wd)
 	if !wd.Used() {
-		if nodes, err = set.Open(path, options.Version, nil); nodes == nil || err != nil {
+		if nodes, err = snapshot.Open(path, nil); nodes == nil || err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // Side is one of the two captures: a node, or several.
@@ -64,14 +64,14 @@ func (z *zone) title() string {
 }
 
 // OfSet returns the nodes of a set.
-func OfSet(ctx context.Context, name string, set *set.Set) (*Side, error) {
-	deployments, remarks, err := set.Deployments(ctx)
+func OfSet(ctx context.Context, name string, selected *snapshot.Snapshot) (*Side, error) {
+	deployments, remarks, err := selected.Deployments(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	side := &Side{name: name, nodes: map[string]*capturedNode{}, remarks: append(set.Remarks(), remarks...)}
+	side := &Side{name: name, nodes: map[string]*capturedNode{}, remarks: append(selected.Remarks(), remarks...)}
 	side.closers = append(side.closers, func() { ovn.CloseAll(deployments) })
-	if err := side.add(set.Nodes(), deployments); err != nil {
+	if err := side.add(selected.Nodes(), deployments); err != nil {
 		side.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -87,7 +87,7 @@ func (s *Side) Close() {
 }
 
 // add adds the nodes of deployments in the order of the set.
-func (s *Side) add(nodes []*set.Node, deployments []*ovn.Deployment) error {
+func (s *Side) add(nodes []*snapshot.Node, deployments []*ovn.Deployment) error {
 	names := hostNames(nodes)
 	empty := true
 	for _, deployment := range deployments {
@@ -138,7 +138,7 @@ func (s *Side) addRemarks(databases ...*file.Index) {
 
 // hostNames returns the host of each node, and the name of its workdir where several are of
 // one host or where no host is known.
-func hostNames(nodes []*set.Node) map[string]string {
+func hostNames(nodes []*snapshot.Node) map[string]string {
 	hosts, count := map[string]string{}, map[string]int{}
 	for _, n := range nodes {
 		hosts[n.Name] = n.Host()

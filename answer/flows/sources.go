@@ -1,11 +1,11 @@
 package flows
 
-import "ovs-offline/replica/set"
+import "ovs-offline/snapshot"
 
 // Sources returns the nodes of a set that have a switch. The node of a workdir alone has no
 // name.
-func Sources(nodes *set.Set) (sources []Source, err error) {
-	for _, node := range set.WithSwitch(nodes.Nodes()) {
+func Sources(nodes *snapshot.Snapshot) (sources []Source, err error) {
+	for _, node := range snapshot.WithSwitch(nodes.Nodes()) {
 		wd, err := node.Workdir()
 		if err != nil {
 			return nil, err

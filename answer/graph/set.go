@@ -6,21 +6,21 @@ import (
 	"fmt"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // OfNodes returns the nodes of a set as one graph, nil if none can be drawn. The error is about
 // the nodes that are missing in it.
-func OfNodes(ctx context.Context, s *set.Set) (*Graph, error) {
-	outcomes := set.Each(ctx, s, func(ctx context.Context, _ *set.Node, wd *workdir.Dir) (*Graph, error) {
+func OfNodes(ctx context.Context, s *snapshot.Snapshot) (*Graph, error) {
+	outcomes := snapshot.Each(ctx, s, func(ctx context.Context, _ *snapshot.Node, wd *workdir.Dir) (*Graph, error) {
 		return Node(ctx, wd)
 	})
 	var names []string
 	var graphs []*Graph
-	for _, drawn := range set.Values(outcomes) {
+	for _, drawn := range snapshot.Values(outcomes) {
 		names, graphs = append(names, drawn.Node.Name), append(graphs, drawn.Value)
 	}
-	err := errors.Join(set.Failures(s, outcomes)...)
+	err := errors.Join(snapshot.Failures(s, outcomes)...)
 	switch {
 	case len(graphs) == 0:
 		return nil, err
@@ -32,7 +32,7 @@ func OfNodes(ctx context.Context, s *set.Set) (*Graph, error) {
 
 // OfNetworks returns the logical networks of a set as one graph: of each OVN NB database, the
 // newest copy. remarks has sentences about the other copies.
-func OfNetworks(ctx context.Context, s *set.Set) (_ *Graph, remarks []string, err error) {
+func OfNetworks(ctx context.Context, s *snapshot.Snapshot) (_ *Graph, remarks []string, err error) {
 	sources, remarks, err := s.Newest(ctx, workdir.NB)
 	if err != nil {
 		return nil, nil, err

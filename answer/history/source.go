@@ -8,26 +8,26 @@ import (
 	"slices"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // Sources returns the databases of some kinds in a set: the OVS database of each node, and the
 // newest copy of each OVN database. remarks are sentences about what only
 // other copies have.
-func Sources(ctx context.Context, set *set.Set, kinds ...workdir.Kind) (sources []Source, remarks []string, err error) {
+func Sources(ctx context.Context, selected *snapshot.Snapshot, kinds ...workdir.Kind) (sources []Source, remarks []string, err error) {
 	add := func(name string, k workdir.Kind, wd *workdir.Dir, nodes ...*workdir.Dir) error {
 		source, err := Of(name, k, wd, nodes...)
 		sources = append(sources, source)
 		return err
 	}
 	if slices.Contains(kinds, workdir.OVS) {
-		for _, node := range set.Nodes() {
+		for _, node := range selected.Nodes() {
 			wd, err := node.Workdir()
 			if err != nil {
 				return nil, nil, err
 			}
 			name := node.Name
-			if set.Alone() {
+			if selected.Alone() {
 				name = ""
 			}
 			if err := add(name, workdir.OVS, wd, wd); err != nil {
@@ -39,7 +39,7 @@ func Sources(ctx context.Context, set *set.Set, kinds ...workdir.Kind) (sources 
 	if len(kinds) == 0 {
 		return sources, nil, nil
 	}
-	newest, remarks, err := set.Newest(ctx, kinds...)
+	newest, remarks, err := selected.Newest(ctx, kinds...)
 	if err != nil {
 		return nil, nil, err
 	}

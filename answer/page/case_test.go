@@ -15,9 +15,10 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/replica/runtime/process"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
@@ -44,13 +45,13 @@ func labNodes(t *testing.T) (folder string, nodes map[string]*workdir.Dir) {
 // writePage writes the page of the nodes in a folder, and returns its file.
 func writePage(t *testing.T, folder string, checks ...trace.Check) string {
 	t.Helper()
-	return writePageOn(t, choose.Process, folder, checks...)
+	return writePageOn(t, process.Name, folder, checks...)
 }
 
 // writePageOn does the same with the daemons of a runtime.
 func writePageOn(t *testing.T, runtime, folder string, checks ...trace.Check) string {
 	t.Helper()
-	made, err := page.Make(t.Context(), openSet(t, folder), page.Options{Programs: rule.Programs{Runtime: runtime, Runtimes: choose.Finder("test")}, Version: "test", Checks: checks,
+	made, err := page.Make(t.Context(), openSet(t, folder), page.Options{Programs: rule.Programs{Runtime: runtime, Runtimes: local.Runtimes}, Version: "test", Checks: checks,
 		Command: func(command string) string { return "ovs-offline " + command }})
 	if err != nil {
 		t.Fatal(err)
@@ -70,9 +71,9 @@ func writePageOn(t *testing.T, runtime, folder string, checks ...trace.Check) st
 	return file
 }
 
-func openSet(t *testing.T, folder string) *set.Set {
+func openSet(t *testing.T, folder string) *snapshot.Snapshot {
 	t.Helper()
-	selected, err := set.OpenNodes(folder, "test", nil)
+	selected, err := snapshot.OpenNodes(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

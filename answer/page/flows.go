@@ -34,7 +34,7 @@ func sizeOf(nodes int) int {
 
 // flows reads the flows of each node into a chunk of its own.
 func (m *maker) flows(ctx context.Context) error {
-	sources, err := flows.Sources(m.set)
+	sources, err := flows.Sources(m.snapshot)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // Options are the options of Make.
@@ -60,19 +60,19 @@ func (p *Page) Failed() bool { return p.failed }
 // maker fills a page.
 type maker struct {
 	*Page
-	options Options
-	set     *set.Set
-	rules   *ruleIndex
+	options  Options
+	snapshot *snapshot.Snapshot
+	rules    *ruleIndex
 }
 
 // Make gathers everything about the nodes of a set. What can't be read, and what only running replicas could
 // answer, is listed in Absent.
-func Make(ctx context.Context, selected *set.Set, options Options) (*Page, error) {
+func Make(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Page, error) {
 	if options.Progress == nil {
 		options.Progress = func(string, ...any) {}
 	}
 	options.Programs.Drifts = &rule.Drifts{}
-	m := &maker{Page: &Page{}, options: options, set: selected, rules: newRuleIndex()}
+	m := &maker{Page: &Page{}, options: options, snapshot: selected, rules: newRuleIndex()}
 	m.Case = Case{Title: filepath.Base(selected.Folder()), Folder: selected.Folder(), Made: time.Now().UTC().Truncate(time.Second), Version: options.Version,
 		Legend: reach.Legend(), Endpoints: []Endpoint{}, Rules: []*Rule{}, Timeline: []*timeline.Entry{}, Remarks: selected.Remarks()}
 	if selected.Alone() {
@@ -112,7 +112,7 @@ func (m *maker) absent(part string, err error, command string) {
 
 // nodes describes what was collected of each node, and how faithful its replica is.
 func (m *maker) nodes(ctx context.Context) error {
-	outcomes := set.Each(ctx, m.set, func(_ context.Context, n *set.Node, wd *workdir.Dir) (*Node, error) { return describe(n, wd) })
+	outcomes := snapshot.Each(ctx, m.snapshot, func(_ context.Context, n *snapshot.Node, wd *workdir.Dir) (*Node, error) { return describe(n, wd) })
 	for _, outcome := range outcomes {
 		if outcome.Err != nil {
 			outcome.Value = &Node{Name: outcome.Node.Name, Fidelity: "its working directory can't be read: " + outcome.Err.Error()}
@@ -126,7 +126,7 @@ func (m *maker) nodes(ctx context.Context) error {
 	return nil
 }
 
-func describe(n *set.Node, wd *workdir.Dir) (*Node, error) {
+func describe(n *snapshot.Node, wd *workdir.Dir) (*Node, error) {
 	manifest, err := wd.Manifest()
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func describe(n *set.Node, wd *workdir.Dir) (*Node, error) {
 // check finds out what is wrong.
 func (m *maker) check(ctx context.Context) (err error) {
 	m.options.Progress("looking for what is wrong")
-	m.Check, err = check.Run(ctx, m.set, check.Options{Programs: m.options.Programs, Progress: func(text string) { m.options.Progress("looking for what is wrong: %s", text) }})
+	m.Check, err = check.Run(ctx, m.snapshot, check.Options{Programs: m.options.Programs, Progress: func(text string) { m.options.Progress("looking for what is wrong: %s", text) }})
 	if err != nil {
 		m.Check = &check.Report{Findings: []rule.Finding{}}
 		return err
@@ -177,14 +177,14 @@ func (m *maker) check(ctx context.Context) (err error) {
 // bridges reads the bridges and ports of all nodes. A node that can't be drawn costs that node.
 func (m *maker) bridges(ctx context.Context) (err error) {
 	m.options.Progress("reading bridges and ports")
-	m.Physical, err = graph.OfNodes(ctx, m.set)
+	m.Physical, err = graph.OfNodes(ctx, m.snapshot)
 	return withoutData(err)
 }
 
 // logical reads the logical network.
 func (m *maker) logical(ctx context.Context) error {
 	m.options.Progress("reading the logical network")
-	drawn, remarks, err := graph.OfNetworks(ctx, m.set)
+	drawn, remarks, err := graph.OfNetworks(ctx, m.snapshot)
 	m.Logical = drawn
 	m.Remarks = append(m.Remarks, remarks...)
 	return withoutData(err)
@@ -204,7 +204,7 @@ const maxEndpoints = 20_000
 // names reads the endpoints, and the rows of rules.
 func (m *maker) names(ctx context.Context) error {
 	m.options.Progress("reading names")
-	deployments, remarks, err := m.set.Deployments(ctx)
+	deployments, remarks, err := m.snapshot.Deployments(ctx)
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ const maxEntries = 4000
 
 func (m *maker) timeline(ctx context.Context) error {
 	m.options.Progress("merging logs and transactions")
-	opened, err := timeline.Open(ctx, m.set, timeline.Query{})
+	opened, err := timeline.Open(ctx, m.snapshot, timeline.Query{})
 	if errors.Is(err, timeline.ErrNothing) {
 		m.Absent = append(m.Absent, Absent{Part: "Timeline", Why: err.Error()})
 		return nil

@@ -14,13 +14,13 @@ import (
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // drift compares the flows of each node with what OVN computes.
 func (m *maker) drift(ctx context.Context) error {
 	m.options.Progress("comparing flows with what OVN computes")
-	outcomes := set.Each(ctx, m.set, func(ctx context.Context, n *set.Node, wd *workdir.Dir) (*drift.Report, error) {
+	outcomes := snapshot.Each(ctx, m.snapshot, func(ctx context.Context, n *snapshot.Node, wd *workdir.Dir) (*drift.Report, error) {
 		return m.options.Programs.Drift(ctx, wd, func(text string) { m.options.Progress("%s: %s", n.Name, text) })
 	})
 	for i, outcome := range outcomes {
@@ -29,7 +29,7 @@ func (m *maker) drift(ctx context.Context) error {
 			m.failed = m.failed || outcome.Value.Verdict == drift.Undetermined || len(outcome.Value.Doubts) > 0
 		}
 	}
-	return errors.Join(set.Failures(m.set, outcomes)...)
+	return errors.Join(snapshot.Failures(m.snapshot, outcomes)...)
 }
 
 // maxDifferences bounds the entries of a difference, of which a page shows the first.
@@ -47,7 +47,7 @@ func bounded(r *drift.Report) *drift.Report {
 
 // ask asks the running replicas: who reaches whom, and the questions of the user.
 func (m *maker) ask(ctx context.Context) error {
-	session, err := trace.OpenSet(ctx, m.set, trace.Options{})
+	session, err := trace.OpenSet(ctx, m.snapshot, trace.Options{})
 	if err != nil && !slices.ContainsFunc(joinedIn(err), func(one error) bool { return !isUnavailable(one) }) {
 		m.notRunning(err)
 		return nil

@@ -15,9 +15,9 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
@@ -26,7 +26,7 @@ import (
 // made returns the page of a workdir.
 func made(t *testing.T, wd *workdir.Dir) *Page {
 	t.Helper()
-	p, err := Make(t.Context(), set.Of(wd, "test"), Options{Programs: rule.Programs{Runtime: "process", Runtimes: choose.Finder("test")}, Version: "test", Command: func(c string) string { return "ovs-offline " + c }})
+	p, err := Make(t.Context(), snapshot.Of(wd), Options{Programs: rule.Programs{Runtime: "process", Runtimes: local.Runtimes}, Version: "test", Command: func(c string) string { return "ovs-offline " + c }})
 	if err != nil {
 		t.Fatal(err)
 	}

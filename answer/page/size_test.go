@@ -11,7 +11,7 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
+	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
@@ -30,7 +30,7 @@ func TestTenNodesAreAtMostFiveMegabytes(t *testing.T) {
 	program := browserProgram(t)
 	runtime := "none" // computes no drift: the other pages have that
 	if sweep.Whole() {
-		runtime = choose.Process
+		runtime = process.Name
 	}
 	file := writePageOn(t, runtime, tenNodes(t))
 	info, err := os.Stat(file)

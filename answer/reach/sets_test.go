@@ -35,7 +35,7 @@ func needed(t *testing.T, name string) *sets.Set {
 
 func openFolder(t *testing.T, folder string) *trace.Session {
 	t.Helper()
-	s, err := trace.OpenFolder(t.Context(), folder, "test", trace.Options{})
+	s, err := trace.OpenFolder(t.Context(), folder, trace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -213,7 +213,7 @@ func (r *reader) againLogical(ctx context.Context, t *Traced) (Again, error) {
 	if r.sb == nil {
 		return Again{NotAsked: "no OVN SB database was collected"}, nil
 	}
-	state, err := r.Running(ctx, r.dir)
+	state, err := r.running.Running(ctx, r.dir)
 	switch {
 	case errors.Is(err, runtime.ErrNotRunning):
 		return Again{NotAsked: "no replica runs", Start: true}, nil
@@ -222,7 +222,7 @@ func (r *reader) againLogical(ctx context.Context, t *Traced) (Again, error) {
 	case !slices.Contains(state.Kinds, workdir.SB):
 		return Again{NotAsked: "the replica has no OVN SB database"}, nil
 	}
-	executor, err := r.Executor(ctx, r.dir, state, false)
+	executor, err := r.running.Executor(ctx, r.dir, state, false)
 	if err != nil {
 		return Again{}, err
 	}

@@ -10,7 +10,6 @@ import (
 	"ovs-offline/answer/retrace"
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/fidelity"
@@ -29,14 +28,7 @@ func TestTracesOfCapturedNodes(t *testing.T) {
 			folder := filepath.Join(ovs.Dir(t), "wd")
 			texts := collectCapture(t, folder, node)
 			checkLogical(t, folder, fidelity.Started(t, folder))
-			nodes, err := set.OpenNodes(folder, "test", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			read, err := retrace.Read(t.Context(), nodes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			read := readFolder(t, folder)
 			if len(read.Traces) != len(texts) {
 				t.Fatalf("%d traces, want %d", len(read.Traces), len(texts))
 			}
@@ -161,14 +153,7 @@ func checkLogical(t *testing.T, folder string, n *fidelity.Replica) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		nodes, err := set.OpenNodes(folder, "test", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		read, err := retrace.Read(t.Context(), nodes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := readFolder(t, folder)
 		logical := 0
 		for _, got := range read.Traces {
 			if got.Tool != "ovn-trace" {

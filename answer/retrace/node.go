@@ -15,17 +15,18 @@ import (
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // reader is a node with what reading its traces needs.
 type reader struct {
-	*set.Node
-	dir    *workdir.Dir
-	sb     *file.Index               // nil where it was not collected
-	rules  *rules.Rules              // without sb, only for reasons
-	agents map[string]string         // the kinds of the bridges of neutron's agent
-	ports  map[string]map[int]string // names by bridge and OpenFlow number
+	*snapshot.Node
+	running Replica
+	dir     *workdir.Dir
+	sb      *file.Index               // nil where it was not collected
+	rules   *rules.Rules              // without sb, only for reasons
+	agents  map[string]string         // the kinds of the bridges of neutron's agent
+	ports   map[string]map[int]string // names by bridge and OpenFlow number
 	// numbers are the names of ports by their datapath numbers, recorded on the node.
 	numbers map[string]string
 	layouts map[string]rules.Layout
@@ -34,8 +35,8 @@ type reader struct {
 }
 
 // openNode reads what was collected about the ports of a node, and takes its databases from deployments.
-func openNode(ctx context.Context, n *set.Node, wd *workdir.Dir, deployments []*ovn.Deployment) (*reader, error) {
-	r := &reader{Node: n, dir: wd, ports: map[string]map[int]string{}, numbers: map[string]string{}, layouts: map[string]rules.Layout{}}
+func openNode(ctx context.Context, n *snapshot.Node, running Replica, wd *workdir.Dir, deployments []*ovn.Deployment) (*reader, error) {
+	r := &reader{Node: n, running: running, dir: wd, ports: map[string]map[int]string{}, numbers: map[string]string{}, layouts: map[string]rules.Layout{}}
 	var nb, ovs *file.Index
 	for _, deployment := range deployments {
 		if own := deployment.Node(n.Name); own.Name != "" {

@@ -13,7 +13,9 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/tracetext"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/replica"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/snapshot"
 )
 
 // Verdict is what a trace says about the packet.
@@ -114,8 +116,16 @@ func (d *Document) Differs() bool {
 	return slices.ContainsFunc(d.Traces, func(t *Traced) bool { return t.Again.Result == Differs })
 }
 
-// Read reads the traces of all nodes of a set, and asks the replicas that run.
-func Read(ctx context.Context, selected *set.Set) (*Document, error) {
+// Replica is the replica of a node, in which ovn-trace runs.
+type Replica interface {
+	// Running returns its state.
+	Running(ctx context.Context, wd *workdir.Dir) (replica.State, error)
+	// Executor returns what runs programs beside it: with terminal, programs that get a terminal.
+	Executor(ctx context.Context, wd *workdir.Dir, state replica.State, terminal bool) (runtime.Executor, error)
+}
+
+// Read reads the traces of all nodes of a snapshot, and asks the replicas that run.
+func Read(ctx context.Context, selected *snapshot.Snapshot, replicaOf func(*snapshot.Node) Replica) (*Document, error) {
 	document := &Document{Traces: []*Traced{}}
 	deployments, remarks, err := selected.Deployments(ctx)
 	if err != nil {
@@ -135,7 +145,7 @@ func Read(ctx context.Context, selected *set.Set) (*Document, error) {
 		if len(traces) == 0 {
 			continue
 		}
-		read, err := openNode(ctx, n, wd, deployments)
+		read, err := openNode(ctx, n, replicaOf(n), wd, deployments)
 		if err != nil {
 			return nil, err
 		}

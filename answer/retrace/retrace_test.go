@@ -10,8 +10,9 @@ import (
 	"ovs-offline/answer/retrace"
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -156,11 +157,17 @@ func readTicket(t *testing.T, text string) *retrace.Document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := set.OpenNodes(folder, "test", nil)
+	return readFolder(t, folder)
+}
+
+// readFolder reads the traces in a workdir, whose replica runs as local processes if it runs.
+func readFolder(t *testing.T, folder string) *retrace.Document {
+	t.Helper()
+	nodes, err := snapshot.OpenNodes(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := retrace.Read(t.Context(), nodes)
+	read, err := retrace.Read(t.Context(), nodes, func(*snapshot.Node) retrace.Replica { return local.Replica{} })
 	if err != nil {
 		t.Fatal(err)
 	}

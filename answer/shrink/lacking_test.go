@@ -9,9 +9,10 @@ import (
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
+	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -46,7 +47,7 @@ func compute1(t *testing.T, deployment whatif.Deployment) ovn.Node {
 func lackingIn(t *testing.T, deployment whatif.Deployment, text string) (*Result, error) {
 	t.Helper()
 	deployment.Nodes = []ovn.Node{compute1(t, deployment)}
-	result, err := Find(t.Context(), Question{Drift: text, Question: whatif.Question{Deployment: deployment, Runtime: choose.Process, Runtimes: choose.Finder("test"), Version: "test"}})
+	result, err := Find(t.Context(), Question{Drift: text, Question: whatif.Question{Deployment: deployment, Runtime: process.Name, Runtimes: local.Runtimes, Replica: replicaAt}})
 	if err == nil {
 		t.Logf("%d of %d rows, %d commands, %d steps, %.0f s", result.Kept, result.Rows, len(result.Commands), result.Steps, result.Seconds)
 	}

@@ -14,9 +14,10 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/show"
-	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/replica/runtime/process"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
@@ -24,6 +25,9 @@ import (
 
 // blue is the switch of vm1 and vm2 in the set openstack.
 const blue = "neutron-e3c647f7-8126-4a93-8c43-b76ffa808cd7"
+
+// replicaAt returns the replica of the workdir at path.
+func replicaAt(string) whatif.Replica { return local.Replica{} }
 
 // recorded returns the deployment of the set openstack.
 func recorded(t *testing.T) whatif.Deployment {
@@ -33,7 +37,7 @@ func recorded(t *testing.T) whatif.Deployment {
 	if _, err := sets.Recorded(t, "../../scripts/lab/lab", "openstack").Workdirs(t.Context(), folder, sets.Native); err != nil {
 		t.Fatal(err)
 	}
-	selected, err := set.Open(folder, "test", nil)
+	selected, err := snapshot.Open(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +71,7 @@ func planted(t *testing.T, acls int, more ...string) whatif.Deployment {
 
 func found(t *testing.T, deployment whatif.Deployment, from, to string) *Result {
 	t.Helper()
-	result, err := Find(t.Context(), Question{Question: whatif.Question{Deployment: deployment, Trace: &trace.Between{From: from, To: to}, Runtime: choose.Process, Runtimes: choose.Finder("test"), Version: "test"}})
+	result, err := Find(t.Context(), Question{Question: whatif.Question{Deployment: deployment, Trace: &trace.Between{From: from, To: to}, Runtime: process.Name, Runtimes: local.Runtimes, Replica: replicaAt}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +146,7 @@ func TestAPlantedDropIsFound(t *testing.T) {
 func TestAMessageIsFound(t *testing.T) {
 	deployment := planted(t, sweep.Count(50, 12), "--", "acl-add", blue, "to-lport", "2000", "ip4 && tcp.dst == {1, 2} && nonsense == 5", "drop")
 	deployment.Nodes = []ovn.Node{compute1(t, deployment)}
-	result, err := Find(t.Context(), Question{Log: "nonsense", Question: whatif.Question{Deployment: deployment, Runtime: choose.Process, Runtimes: choose.Finder("test"), Version: "test"}})
+	result, err := Find(t.Context(), Question{Log: "nonsense", Question: whatif.Question{Deployment: deployment, Runtime: process.Name, Runtimes: local.Runtimes, Replica: replicaAt}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // Report is what is slow on nodes.
@@ -52,7 +52,7 @@ type Datapath struct {
 }
 
 // Run examines the nodes of a set and their databases. progress takes the name of each node.
-func Run(ctx context.Context, selected *set.Set, programs rule.Programs, progress func(node string)) (*Report, error) {
+func Run(ctx context.Context, selected *snapshot.Snapshot, programs rule.Programs, progress func(node string)) (*Report, error) {
 	deployments, remarks, err := selected.Deployments(ctx)
 	if err != nil {
 		return nil, err

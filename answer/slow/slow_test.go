@@ -13,7 +13,7 @@ import (
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
@@ -27,7 +27,7 @@ import (
 // caseOf opens the workdirs of a folder, or one workdir, as a case.
 func caseOf(t *testing.T, folder string) (*rule.Case, []history.Source) {
 	t.Helper()
-	selected, err := set.OpenNodes(folder, "test", nil)
+	selected, err := snapshot.OpenNodes(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // logFile is a collected log.
@@ -36,7 +36,7 @@ func (f *logFile) open(ctx context.Context) (*daemonlog.Reader, error) {
 }
 
 // findLogs finds the logs of a set, and the time at which each begins.
-func (t *Timeline) findLogs(ctx context.Context, selected *set.Set) error {
+func (t *Timeline) findLogs(ctx context.Context, selected *snapshot.Snapshot) error {
 	for _, node := range selected.Nodes() {
 		wd, err := node.Workdir()
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // namer replaces the names of OVN and Open vSwitch in texts by the names that users know.
@@ -29,7 +29,7 @@ type northbound struct {
 	tables []string
 }
 
-func openNames(ctx context.Context, selected *set.Set) (*namer, error) {
+func openNames(ctx context.Context, selected *snapshot.Snapshot) (*namer, error) {
 	deployments, _, err := selected.Deployments(ctx)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // Query selects entries. The zero value selects all transactions, warnings and worse, and what says that
@@ -74,7 +74,7 @@ type Timeline struct {
 var ErrNothing = fault.Wrap(fault.Usage, errors.New("nothing to show"))
 
 // Open finds the logs and databases of a set. The caller closes the Timeline.
-func Open(ctx context.Context, selected *set.Set, query Query) (*Timeline, error) {
+func Open(ctx context.Context, selected *snapshot.Snapshot, query Query) (*Timeline, error) {
 	t := &Timeline{query: query}
 	if t.query.Location == nil {
 		t.query.Location = time.UTC
@@ -99,7 +99,7 @@ func Open(ctx context.Context, selected *set.Set, query Query) (*Timeline, error
 // Close closes the databases that names are taken from.
 func (t *Timeline) Close() { t.names.close() }
 
-func (t *Timeline) findDatabases(ctx context.Context, selected *set.Set) error {
+func (t *Timeline) findDatabases(ctx context.Context, selected *snapshot.Snapshot) error {
 	sources, remarks, err := history.Sources(ctx, selected, workdir.Kinds()...)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
@@ -22,7 +22,7 @@ import (
 // read returns the entries of a set, and what the timeline says of the rest.
 func read(t testing.TB, folder string, query Query, limit int) (entries []*Entry, result Result) {
 	t.Helper()
-	selected, err := set.OpenNodes(folder, "test", nil)
+	selected, err := snapshot.OpenNodes(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestUnreadableLogsAreNamed(t *testing.T) {
 	}
 	empty := filepath.Join(t.TempDir(), "n1")
 	byHand(t, empty, nil, map[string]string{"p/empty": ""})
-	selected, err := set.OpenNodes(empty, "test", nil)
+	selected, err := snapshot.OpenNodes(empty, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

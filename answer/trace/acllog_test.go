@@ -10,7 +10,7 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/command"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/check/sweep"
@@ -53,7 +53,7 @@ func explainsLogged(t *testing.T, root string) {
 	runLab(t, root, "set-capture", live, out)
 	recorded := &sets.Set{Name: "openstack", Dir: out, Nodes: []string{"compute1", "compute2", "gateway"}}
 	folder, _ := startIn(t, recorded, sets.Native, root)
-	all, err := set.Open(folder, "test", nil)
+	all, err := snapshot.Open(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
@@ -101,7 +101,7 @@ func adopted(t *testing.T, dir string) *Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := OpenSet(t.Context(), set.Of(wd, "test"), Options{})
+	s, err := OpenSet(t.Context(), snapshot.Of(wd), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

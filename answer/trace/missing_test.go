@@ -11,7 +11,7 @@ import (
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
@@ -30,7 +30,7 @@ func TestEachMissingFlowIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func() *answer.Answer {
-		s, err := OpenSet(t.Context(), set.Of(n.Workdir, "test"), Options{})
+		s, err := OpenSet(t.Context(), snapshot.Of(n.Workdir), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,13 +7,12 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // OpenFolder opens a session on the nodes of a set, or on the one node of a workdir.
-// version is the version of this program.
-func OpenFolder(ctx context.Context, folder, version string, options Options) (*Session, error) {
-	opened, err := set.OpenNodes(folder, version, nil)
+func OpenFolder(ctx context.Context, folder string, options Options) (*Session, error) {
+	opened, err := snapshot.OpenNodes(folder, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -22,8 +21,8 @@ func OpenFolder(ctx context.Context, folder, version string, options Options) (*
 
 // OpenSet opens a session on the nodes of a set that have a switch. Names are taken from the
 // newest copies of its databases, also where a workdir has nothing but them.
-func OpenSet(ctx context.Context, all *set.Set, options Options) (*Session, error) {
-	switches := set.WithSwitch(all.Nodes())
+func OpenSet(ctx context.Context, all *snapshot.Snapshot, options Options) (*Session, error) {
+	switches := snapshot.WithSwitch(all.Nodes())
 	var nodes []ovn.Node
 	for _, n := range switches {
 		wd, err := n.Workdir()
@@ -36,7 +35,7 @@ func OpenSet(ctx context.Context, all *set.Set, options Options) (*Session, erro
 		deployments, remarks, err := all.Deployments(ctx)
 		for _, deployment := range deployments {
 			deployment.Nodes = slices.DeleteFunc(deployment.Nodes, func(n ovn.Node) bool {
-				return !slices.ContainsFunc(switches, func(known *set.Node) bool { return known.Name == n.Name })
+				return !slices.ContainsFunc(switches, func(known *snapshot.Node) bool { return known.Name == n.Name })
 			})
 		}
 		return deployments, remarks, err
@@ -46,7 +45,7 @@ func OpenSet(ctx context.Context, all *set.Set, options Options) (*Session, erro
 // Complete returns names of endpoints of a set that begin with a text, for a shell. It reads
 // the NB databases, which have the names that users know, and no SB database where there is
 // an NB: that may be a hundred times as large. No replica needs to run.
-func Complete(ctx context.Context, s *set.Set, text string) ([]string, error) {
+func Complete(ctx context.Context, s *snapshot.Snapshot, text string) ([]string, error) {
 	const maxNames = 1000
 	deployments, _, err := s.Deployments(ctx, workdir.NB)
 	if err != nil {

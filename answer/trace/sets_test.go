@@ -11,7 +11,7 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/ovn/names"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
@@ -229,7 +229,7 @@ func openSet(t *testing.T, folder string, nodes []string) *Session {
 // openRecorded opens a session on nodes of a set, whose datapaths were as they are recorded.
 func openRecorded(t *testing.T, folder string, nodes []string) *Session {
 	t.Helper()
-	all, err := set.Open(folder, "test", nodes)
+	all, err := snapshot.Open(folder, nodes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/release"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 )
 
 // Deployment is nodes with the files of the OVN databases that they share, which the daemons of
@@ -30,7 +30,7 @@ var ErrUndetermined = fault.Wrap(fault.Undetermined, errors.New("UNDETERMINED"))
 
 // Of returns the deployment of the selected nodes of a set. Where these have copies of a
 // database of different moments, the newest counts.
-func Of(ctx context.Context, nodes *set.Set) (Deployment, error) {
+func Of(ctx context.Context, nodes *snapshot.Snapshot) (Deployment, error) {
 	newest, remarks, err := nodes.Newest(ctx, workdir.NB, workdir.SB)
 	if err != nil {
 		return Deployment{}, err

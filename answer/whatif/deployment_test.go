@@ -16,7 +16,7 @@ import (
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/replica/scratch"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
@@ -33,14 +33,14 @@ func TestZonesAreComputedOneAtATime(t *testing.T) {
 	if _, err := recorded.Workdirs(t.Context(), folder, sets.Native); err != nil {
 		t.Fatal(err)
 	}
-	all, err := set.Open(folder, "test", nil)
+	all, err := snapshot.Open(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Of(t.Context(), all); !errors.Is(err, ErrNodes) || !strings.Contains(err.Error(), "name nodes of one of them") {
 		t.Errorf("all nodes: %v", err)
 	}
-	one, err := set.Open(folder, "test", []string{"worker2"})
+	one, err := snapshot.Open(folder, []string{"worker2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestMissingDatabasesAreNamed(t *testing.T) {
 		if err := os.Rename(wd.Database(k), wd.Database(k)+".away"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Of(t.Context(), set.Of(wd, "test")); !errors.Is(err, ErrUndetermined) || !strings.Contains(err.Error(), want) {
+		if _, err := Of(t.Context(), snapshot.Of(wd)); !errors.Is(err, ErrUndetermined) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", k, err)
 		}
 		if err := os.Rename(wd.Database(k)+".away", wd.Database(k)); err != nil {

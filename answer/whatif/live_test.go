@@ -505,7 +505,7 @@ func rounds(all []planned) (together [][]planned) {
 // comparePackets compares what is said of packets with where they come out of the set.
 func comparePackets(t *testing.T, s *Session, probe *sets.Probe, packets []packet) {
 	t.Helper()
-	err := s.onReplicas(t.Context(), Question{Runtime: choose.Process}, func(asked *trace.Session) error {
+	err := s.onReplicas(t.Context(), Question{Runtime: choose.Process, Replica: replicaAt}, func(asked *trace.Session) error {
 		for _, p := range packets {
 			a, err := asked.Ask(t.Context(), trace.Between{From: p.from, To: p.to, Question: names.Question{Protocol: "tcp", DstPort: p.port}})
 			if err != nil {

@@ -14,18 +14,17 @@ import (
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
-	"ovs-offline/replica/set"
 )
 
 // Upgrade asks what other releases of OVN and Open vSwitch make of the databases of a deployment.
 type Upgrade struct {
 	Deployment Deployment
-	To         versions.Pair  // or the beginnings of them; OVS can be ""
-	Mixed      bool           // also the phases with ovn-northd of one release and the ovn-controllers of the other
-	External   []string       // addresses outside, which are asked about too
-	Runtime    string         // one of choose.Names
-	Runtimes   runtime.Finder // where programs are looked for
-	Version    string         // of ovs-offline
+	To         versions.Pair             // or the beginnings of them; OVS can be ""
+	Mixed      bool                      // also the phases with ovn-northd of one release and the ovn-controllers of the other
+	External   []string                  // addresses outside, which are asked about too
+	Runtime    string                    // one of choose.Names
+	Runtimes   runtime.Finder            // where programs are looked for
+	Replica    func(path string) Replica // the replica of the workdir at path
 	Chosen     func(what string)
 	Progress   func(text string) // may be nil, as Chosen
 }
@@ -222,7 +221,7 @@ func (s *stage) compute(ctx context.Context, of phaseOf) (*phase, error) {
 		return nil, fmt.Errorf("%s: %w", of.title, undetermined(err))
 	}
 	s.progress("starting replicas with the flows of " + of.title)
-	phase.session, err = phase.replicas.open(ctx, set.StartOptions{Runtime: s.Runtime, Versions: of.nodes.versions})
+	phase.session, err = phase.replicas.open(ctx, s.Runtime, of.nodes.versions)
 	return phase, err
 }
 
@@ -243,7 +242,7 @@ func (s *stage) computeFlows(ctx context.Context, of phaseOf) (_ *phase, err err
 	if phase.rows, err = session.now.rows(); err != nil {
 		return phase, err
 	}
-	if phase.replicas, err = session.makeReplicas(ctx, of.name, s.Version); err != nil {
+	if phase.replicas, err = session.makeReplicas(ctx, of.name, s.Replica); err != nil {
 		return phase, err
 	}
 	phase.moment, session.now = session.now, moment{} // outlives the session: the databases stay open

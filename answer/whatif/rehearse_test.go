@@ -16,6 +16,7 @@ import (
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
@@ -59,7 +60,7 @@ func recordedSet(t *testing.T, name string, nodes ...string) Deployment {
 	if _, err := sets.Recorded(t, "../../scripts/lab/lab", name).Workdirs(t.Context(), folder, sets.Native); err != nil {
 		t.Fatal(err)
 	}
-	selected, err := set.Open(folder, "test", nodes)
+	selected, err := snapshot.Open(folder, nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +71,12 @@ func recordedSet(t *testing.T, name string, nodes ...string) Deployment {
 	return deployment
 }
 
+// replicaAt returns the replica of the workdir at path.
+func replicaAt(path string) Replica { return set.At(path, "test") }
+
 func rehearsed(t *testing.T, upgrade Upgrade) *Rehearsal {
 	t.Helper()
-	upgrade.Runtime, upgrade.Runtimes, upgrade.Version = choose.Process, choose.Finder("test"), "test"
+	upgrade.Runtime, upgrade.Runtimes, upgrade.Replica = choose.Process, choose.Finder("test"), replicaAt
 	result, err := Rehearse(t.Context(), upgrade)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +175,7 @@ func TestAnUpgradeNamesWhatItChanges(t *testing.T) {
 func TestWithoutTheProgramsOfAReleaseNothingIsRehearsed(t *testing.T) {
 	fidelity.NeedScratch(t)
 	t.Setenv("XDG_DATA_HOME", ovs.Dir(t))
-	_, err := Rehearse(t.Context(), Upgrade{Deployment: recordedSet(t, "openstack"), To: versions.Pair{OVN: "99.03"}, Runtime: choose.Process, Runtimes: choose.Finder("test"), Version: "test"})
+	_, err := Rehearse(t.Context(), Upgrade{Deployment: recordedSet(t, "openstack"), To: versions.Pair{OVN: "99.03"}, Runtime: choose.Process, Runtimes: choose.Finder("test"), Replica: replicaAt})
 	if !errors.Is(err, ErrUndetermined) || !strings.Contains(err.Error(), "OVN 99.03 was asked for") || !strings.Contains(err.Error(), "ovs-offline image add") {
 		t.Error(err)
 	}

@@ -16,9 +16,9 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/scratch"
-	"ovs-offline/replica/set"
 )
 
 // trace follows the packet of a question with the flows that are computed now.
@@ -43,14 +43,14 @@ func (s *Session) Trace(ctx context.Context, question Question) (found *answer.A
 // onReplicas asks replicas of the nodes with the flows that are computed now. They end
 // before it returns.
 func (s *Session) onReplicas(ctx context.Context, question Question, ask func(*trace.Session) error) (err error) {
-	made, err := s.makeReplicas(ctx, "node", question.Version)
+	made, err := s.makeReplicas(ctx, "node", question.Replica)
 	defer func() {
 		err = errors.Join(err, made.close(context.WithoutCancel(ctx)), os.RemoveAll(scratch.Replicas(s.options.Dir)))
 	}()
 	if err != nil {
 		return err
 	}
-	session, err := made.open(ctx, set.StartOptions{Runtime: question.Runtime})
+	session, err := made.open(ctx, question.Runtime, versions.Pair{})
 	if err != nil {
 		return err
 	}
@@ -58,16 +58,25 @@ func (s *Session) onReplicas(ctx context.Context, question Question, ask func(*t
 	return ask(session)
 }
 
+// Replica is the replica of a workdir.
+type Replica interface {
+	// Run starts it in a runtime, one of choose.Names, with programs of these versions; empty for those nearest to the
+	// node's.
+	Run(ctx context.Context, wd *workdir.Dir, runtime string, programs versions.Pair) error
+	// Stop stops it, and reports whether it was started.
+	Stop(ctx context.Context, wd *workdir.Dir) (started bool, err error)
+}
+
 // replicas are replicas that run for the duration of a command. Their workdirs are locked.
 type replicas struct {
-	nodes []*set.Node
+	nodes []Replica
 	dirs  []*workdir.Dir
 	zone  *ovn.Deployment
 }
 
 // makeReplicas makes the workdirs of replicas with the flows that are computed now. name begins the names of their
 // folders. The caller closes them, also after an error.
-func (s *Session) makeReplicas(ctx context.Context, name, version string) (*replicas, error) {
+func (s *Session) makeReplicas(ctx context.Context, name string, replicaAt func(path string) Replica) (*replicas, error) {
 	made := &replicas{zone: &ovn.Deployment{}}
 	for i, node := range s.options.Nodes {
 		path := filepath.Join(scratch.Replicas(s.options.Dir), fmt.Sprint(name, i))
@@ -75,7 +84,7 @@ func (s *Session) makeReplicas(ctx context.Context, name, version string) (*repl
 		if err != nil {
 			return made, err
 		}
-		made.nodes, made.dirs = append(made.nodes, set.At(path, version)), append(made.dirs, wd)
+		made.nodes, made.dirs = append(made.nodes, replicaAt(path)), append(made.dirs, wd)
 		if err := s.fill(ctx, node, wd); err != nil {
 			return made, fmt.Errorf("node %s: %w", node.Name, err)
 		}
@@ -84,9 +93,9 @@ func (s *Session) makeReplicas(ctx context.Context, name, version string) (*repl
 	return made, nil
 }
 
-// open starts the replicas and opens a session on them.
-func (r *replicas) open(ctx context.Context, options set.StartOptions) (*trace.Session, error) {
-	if err := startAll(ctx, r.nodes, r.dirs, options); err != nil {
+// open starts the replicas in a runtime, with programs of these versions, and opens a session on them.
+func (r *replicas) open(ctx context.Context, runtime string, programs versions.Pair) (*trace.Session, error) {
+	if err := r.start(ctx, runtime, programs); err != nil {
 		return nil, err
 	}
 	if err := openDatabases(ctx, r.zone); err != nil {
@@ -124,16 +133,13 @@ func openDatabases(ctx context.Context, deployment *ovn.Deployment) (err error) 
 	return nil
 }
 
-// startAll starts the replicas, a few at a time.
-func startAll(ctx context.Context, nodes []*set.Node, dirs []*workdir.Dir, options set.StartOptions) error {
+// start starts the replicas, a few at a time.
+func (r *replicas) start(ctx context.Context, runtime string, programs versions.Pair) error {
 	const atOnce = 4
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
-	for i, n := range nodes {
-		group.Go(func() error {
-			_, err := n.Start(ctx, dirs[i], options)
-			return err
-		})
+	for i, n := range r.nodes {
+		group.Go(func() error { return n.Run(ctx, r.dirs[i], runtime, programs) })
 	}
 	return group.Wait()
 }

@@ -16,12 +16,12 @@ import (
 // deployment.
 type Question struct {
 	Deployment Deployment
-	Change     Change         // nil with NB
-	NB         string         // the path of another NB database, "" for none
-	Trace      *trace.Between // a packet to follow before and after; nil for none
-	Runtime    string         // one of choose.Names
-	Runtimes   runtime.Finder // where programs are looked for
-	Version    string         // of ovs-offline
+	Change     Change                    // nil with NB
+	NB         string                    // the path of another NB database, "" for none
+	Trace      *trace.Between            // a packet to follow before and after; nil for none
+	Runtime    string                    // one of choose.Names
+	Runtimes   runtime.Finder            // where programs are looked for
+	Replica    func(path string) Replica // the replica of the workdir at path
 	Chosen     func(what string)
 	Progress   func(text string) // may be nil, as Chosen
 }

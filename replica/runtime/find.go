@@ -7,8 +7,8 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Finder returns the runtimes for the daemons of a workdir. Whoever runs programs gets it from its caller, so that only
-// the command line knows which engines there are.
+// Finder returns the runtimes for the daemons of a workdir. What runs programs takes one from its caller, and so need not
+// know, or link, the clients of container engines.
 type Finder func(wd *workdir.Dir) Runtimes
 
 // Runtimes are the runtimes in which the daemons of one workdir can run.

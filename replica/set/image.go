@@ -8,13 +8,14 @@ import (
 	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/image/build"
+	"ovs-offline/snapshot"
 )
 
 // Image returns the image in which the replicas of the selected nodes run, for a file that
 // holds it too. It is an error if one does not run on this machine, or in another image.
 func (s *Set) Image(ctx context.Context) (*bundle.ImageSource, error) {
-	outcomes := Each(ctx, s, usedImage)
-	if errs := Failures(s, outcomes); len(errs) > 0 {
+	outcomes := snapshot.Each(ctx, s.Snapshot, s.usedImage)
+	if errs := snapshot.Failures(s.Snapshot, outcomes); len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	first := outcomes[0]
@@ -27,8 +28,8 @@ func (s *Set) Image(ctx context.Context) (*bundle.ImageSource, error) {
 }
 
 // usedImage returns the image in which the replica of a node runs.
-func usedImage(ctx context.Context, n *Node, wd *workdir.Dir) (*bundle.ImageSource, error) {
-	state, err := n.Running(ctx, wd)
+func (s *Set) usedImage(ctx context.Context, n *snapshot.Node, wd *workdir.Dir) (*bundle.ImageSource, error) {
+	state, err := s.Node(n).Running(ctx, wd)
 	if err != nil {
 		return nil, fmt.Errorf("--with-image saves the image of a running replica: %w", err)
 	}

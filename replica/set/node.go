@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/versions"
@@ -16,12 +14,12 @@ import (
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/snapshot"
 )
 
-// Node is the workdir of one node, and the runtimes in which its replica can run.
+// Node is a node of a snapshot, and the runtimes in which its replica can run.
 type Node struct {
-	Name      string // of the workdir's folder
-	path      string
+	*snapshot.Node
 	version   string           // of ovs-offline
 	available *choose.Runtimes // nil until Runtimes is called
 	clusters  *pods.Clusters   // the clusters of all nodes of a set
@@ -29,38 +27,7 @@ type Node struct {
 
 // At returns the node whose workdir is at path. version is the version of ovs-offline.
 func At(path, version string) *Node {
-	return &Node{Name: filepath.Base(path), path: path, version: version, clusters: pods.NewClusters(version)}
-}
-
-// Workdir returns the workdir for reading.
-func (n *Node) Workdir() (*workdir.Dir, error) { return workdir.Find(n.path) }
-
-// FolderName returns the name of the workdir's folder.
-func (n *Node) FolderName() string { return filepath.Base(n.path) }
-
-// Host returns the name of the host that the workdir was collected from, "" if it is not
-// known.
-func (n *Node) Host() string {
-	wd, err := n.Workdir()
-	if err != nil {
-		return ""
-	}
-	return wd.RecordedHost()
-}
-
-// locked calls do with the workdir, locked. After an error, it removes a workdir that it created
-// if nothing came into it.
-func (n *Node) locked(do func(wd *workdir.Dir) error) error {
-	_, missing := os.Lstat(n.path)
-	wd, err := workdir.Lock(n.path)
-	if err != nil {
-		return err
-	}
-	defer wd.Unlock()
-	if err = do(wd); err != nil && missing != nil {
-		wd.RemoveIfEmpty()
-	}
-	return err
+	return &Node{Node: snapshot.At(path), version: version, clusters: pods.NewClusters(version)}
 }
 
 // Runtimes returns the runtimes that are available for the replica. It connects to each
@@ -112,6 +79,13 @@ func (n *Node) Start(ctx context.Context, wd *workdir.Dir, options StartOptions)
 		return nil, err
 	}
 	return start(ctx)
+}
+
+// Run starts a replica of the node, whose workdir is locked, in a runtime, with programs of these versions; empty for those
+// nearest to the node's.
+func (n *Node) Run(ctx context.Context, wd *workdir.Dir, runtime string, programs versions.Pair) error {
+	_, err := n.Start(ctx, wd, StartOptions{Runtime: runtime, Versions: programs})
+	return err
 }
 
 // starter starts a replica.

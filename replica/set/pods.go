@@ -3,7 +3,6 @@ package set
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 
 	"ovs-offline/internal/workdir"
@@ -11,31 +10,32 @@ import (
 	"ovs-offline/replica/pods"
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/report"
+	"ovs-offline/snapshot"
 )
 
 // StartInPods starts replicas of the selected nodes in the pods of a cluster, and
 // replaces replicas that run. An error concerns all nodes.
-func (s *Set) StartInPods(ctx context.Context, options pods.Options) ([]Outcome[*report.Report], error) {
+func (s *Set) StartInPods(ctx context.Context, options pods.Options) ([]snapshot.Outcome[*report.Report], error) {
 	if s.Alone() {
-		return EachLocked(ctx, s, func(ctx context.Context, n *Node, wd *workdir.Dir) (*report.Report, error) {
-			return n.StartInPod(ctx, wd, options)
+		return snapshot.EachLocked(ctx, s.Snapshot, func(ctx context.Context, n *snapshot.Node, wd *workdir.Dir) (*report.Report, error) {
+			return s.Node(n).StartInPod(ctx, wd, options)
 		}), nil
 	}
 	locked := s.lockAll(ctx)
 	defer unlockAll(locked)
 	shared := s.sharedDatabases(ctx)
-	prepared := each(ctx, s.nodes, func(ctx context.Context, node *Node) (pods.Workdir, error) {
-		outcome := locked[slices.Index(s.nodes, node)]
+	prepared := snapshot.EachOf(ctx, s.Nodes(), func(ctx context.Context, node *snapshot.Node) (pods.Workdir, error) {
+		outcome := locked[slices.Index(s.Nodes(), node)]
 		if outcome.Err != nil {
 			return pods.Workdir{}, outcome.Err
 		}
-		return node.forPod(ctx, outcome.Value, shared[node])
+		return s.Node(node).forPod(ctx, outcome.Value, shared[node])
 	})
-	outcomes := make([]Outcome[*report.Report], len(prepared))
+	outcomes := make([]snapshot.Outcome[*report.Report], len(prepared))
 	var nodes []pods.Workdir
-	var of []*Outcome[*report.Report]
+	var of []*snapshot.Outcome[*report.Report]
 	for i, outcome := range prepared {
-		outcomes[i] = Outcome[*report.Report]{Node: outcome.Node, Err: outcome.Err}
+		outcomes[i] = snapshot.Outcome[*report.Report]{Node: outcome.Node, Err: outcome.Err}
 		if outcome.Err == nil {
 			nodes, of = append(nodes, outcome.Value), append(of, &outcomes[i])
 		}
@@ -43,8 +43,8 @@ func (s *Set) StartInPods(ctx context.Context, options pods.Options) ([]Outcome[
 	if len(nodes) == 0 {
 		return outcomes, nil
 	}
-	options.Path, options.Before = s.folder, func(ctx context.Context) error { return s.stopBefore(ctx, locked, options.Say) }
-	started, err := s.nodes[0].clusters.Start(ctx, nodes, options)
+	options.Path, options.Before = s.Folder(), func(ctx context.Context) error { return s.stopBefore(ctx, locked, options.Say) }
+	started, err := s.clusters.Start(ctx, nodes, options)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func (n *Node) StartInPod(ctx context.Context, wd *workdir.Dir, options pods.Opt
 func remainsWarning(err error) string { return "warning: the replicas that ran before: " + err.Error() }
 
 // stopBefore stops the replicas of the selected nodes whose workdirs are locked.
-func (s *Set) stopBefore(ctx context.Context, locked []Outcome[*workdir.Dir], notify func(node, text string)) error {
-	inPods := stopInPods(ctx, s.nodes, locked)
+func (s *Set) stopBefore(ctx context.Context, locked []snapshot.Outcome[*workdir.Dir], notify func(node, text string)) error {
+	inPods := s.stopInPods(ctx, locked)
 	printed := map[string]bool{}
 	for node, err := range inPods {
 		if !errors.Is(err, pods.ErrRemains) {
@@ -91,13 +91,13 @@ func (s *Set) stopBefore(ctx context.Context, locked []Outcome[*workdir.Dir], no
 			printed[text] = true
 			notify("", text)
 		}
-		inPods[node] = replica.Stop(ctx, locked[slices.Index(s.nodes, node)].Value)
+		inPods[node] = replica.Stop(ctx, locked[slices.Index(s.Nodes(), node)].Value)
 	}
-	stopped := each(ctx, s.nodes, func(ctx context.Context, node *Node) (struct{}, error) {
-		outcome := locked[slices.Index(s.nodes, node)]
+	stopped := snapshot.EachOf(ctx, s.Nodes(), func(ctx context.Context, node *snapshot.Node) (struct{}, error) {
+		outcome := locked[slices.Index(s.Nodes(), node)]
 		err, was := inPods[node]
 		if outcome.Err == nil && !was {
-			_, err = node.Stop(ctx, outcome.Value)
+			_, err = s.Node(node).Stop(ctx, outcome.Value)
 		}
 		return struct{}{}, err
 	})
@@ -110,7 +110,7 @@ func (s *Set) stopBefore(ctx context.Context, locked []Outcome[*workdir.Dir], no
 
 // forPod returns the node as package pods takes it.
 func (n *Node) forPod(ctx context.Context, wd *workdir.Dir, shared map[workdir.Kind]sharedDatabase) (pods.Workdir, error) {
-	node := pods.Workdir{Name: filepath.Base(n.path), Dir: wd, Shared: map[string]int64{}}
+	node := pods.Workdir{Name: n.FolderName(), Dir: wd, Shared: map[string]int64{}}
 	if !workdir.IsNodeName(node.Name) {
 		node.Name = workdir.EncodeName(node.Name)
 	}
@@ -141,22 +141,22 @@ func (n *Node) stopInPod(ctx context.Context, wd *workdir.Dir) (was bool, err er
 
 // stopInPods works like stopInPod for all selected nodes. The nodes whose replica was
 // started in a cluster have an entry.
-func stopInPods(ctx context.Context, all []*Node, locked []Outcome[*workdir.Dir]) map[*Node]error {
+func (s *Set) stopInPods(ctx context.Context, locked []snapshot.Outcome[*workdir.Dir]) map[*snapshot.Node]error {
 	var wds []*workdir.Dir
-	var nodes []*Node
+	var nodes []*snapshot.Node
 	for i, outcome := range locked {
 		if outcome.Err != nil {
 			continue
 		}
 		if place, err := pods.PlaceOf(outcome.Value); place != nil && err == nil {
-			wds, nodes = append(wds, outcome.Value), append(nodes, all[i])
+			wds, nodes = append(wds, outcome.Value), append(nodes, s.Nodes()[i])
 		}
 	}
-	stopped := map[*Node]error{}
+	stopped := map[*snapshot.Node]error{}
 	if len(nodes) == 0 {
 		return stopped
 	}
-	for i, err := range nodes[0].clusters.Stop(ctx, wds) {
+	for i, err := range s.clusters.Stop(ctx, wds) {
 		stopped[nodes[i]] = err
 	}
 	return stopped

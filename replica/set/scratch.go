@@ -13,8 +13,8 @@ import (
 // EndScratch ends what commands that computed flows have left in the workdirs, if they were
 // killed. runtimes returns the runtimes in which their daemons may run.
 func (s *Set) EndScratch(ctx context.Context, runtimes runtime.Finder) error {
-	if s.owner != "" { // whose databases the nodes are synthesised from
-		wd, err := workdir.Lock(s.owner)
+	if s.Owner() != "" { // whose databases the nodes are synthesised from
+		wd, err := workdir.Lock(s.Owner())
 		if err != nil {
 			return err
 		}
@@ -24,7 +24,7 @@ func (s *Set) EndScratch(ctx context.Context, runtimes runtime.Finder) error {
 		}
 	}
 	var errs []error
-	for _, n := range s.nodes {
+	for _, n := range s.Nodes() {
 		wd, err := n.Workdir()
 		if err != nil {
 			continue // the command itself names a workdir that can't be used

@@ -1,203 +1,36 @@
-// Package set treats a folder of workdirs, as a collection of several nodes makes it, as
-// one thing: it starts, stops and examines the replicas of its nodes side by side.
+// Package set runs the replicas of the nodes of a snapshot: it starts, stops and examines them
+// side by side.
 package set
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"sync"
-
-	"ovs-offline/internal/bundle"
-	"ovs-offline/internal/fault"
-	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
-	"ovs-offline/replica"
 	"ovs-offline/replica/pods"
+	"ovs-offline/snapshot"
 )
 
-// Set is a folder of workdirs, or the part of it that was selected.
+// Set is a snapshot with the runtimes in which the replicas of its nodes can run.
 type Set struct {
-	folder string
-	owner  string  // the workdir whose databases have the chassis of the set; "" for none
-	all    []*Node // in the order of their names
-	nodes  []*Node // the selected ones
-	links  []string
-
-	mu   sync.Mutex
-	sums map[workdir.Kind]map[string][]*Node // see bySum; nil for a kind that was not read
+	*snapshot.Snapshot
+	clusters *pods.Clusters // of all nodes
+	nodes    map[*snapshot.Node]*Node
 }
 
-// Open returns the set in a folder with the nodes of these names, or with all nodes without
-// names. It returns nil if the folder is the workdir of one node, or holds no workdirs. A workdir
-// with synthesised switches of several chassis is opened as the set of these. version is the
-// version of ovs-offline. A name belongs to a workdir in the folder, or to the host that
-// it was collected from. Links to workdirs are left out: Remarks names them.
-func Open(folder, version string, names []string) (*Set, error) {
-	wd, err := workdir.Find(folder)
+// OpenNodes returns the set of the snapshot that snapshot.OpenNodes returns. version is the version of ovs-offline.
+func OpenNodes(folder, version string, names []string) (*Set, error) {
+	opened, err := snapshot.OpenNodes(folder, names)
 	if err != nil {
 		return nil, err
 	}
-	workdir.Recover(folder)
-	set := &Set{folder: wd.NodesFolder(), sums: map[workdir.Kind]map[string][]*Node{}}
-	if wd.Used() {
-		set.owner = wd.Path()
+	s := &Set{Snapshot: opened, clusters: pods.NewClusters(version), nodes: map[*snapshot.Node]*Node{}}
+	for _, node := range opened.All().Nodes() {
+		s.nodes[node] = &Node{Node: node, version: version, clusters: s.clusters}
 	}
-	below, err := workdir.Below(set.folder)
-	if err != nil {
-		return nil, fmt.Errorf("workdir: %w", err)
-	}
-	if len(below) == 0 {
-		return nil, nil
-	}
-	set.links = linksIn(set.folder)
-	clusters := pods.NewClusters(version)
-	for _, path := range below {
-		node := At(path, version)
-		node.clusters = clusters
-		set.all = append(set.all, node)
-	}
-	set.nodes = set.all
-	if len(names) > 0 {
-		set.nodes, err = set.choose(names)
-	}
-	return set, err
+	return s, nil
 }
 
-// linksIn returns the names of the symbolic links in a folder that lead to folders.
-func linksIn(folder string) []string {
-	entries, _ := os.ReadDir(folder) // Below has read it
-	var names []string
-	for _, entry := range entries {
-		if info, err := os.Stat(filepath.Join(folder, entry.Name())); entry.Type() == os.ModeSymlink && err == nil && info.IsDir() {
-			names = append(names, entry.Name())
-		}
-	}
-	return names
-}
+// Node returns a node of the snapshot with the runtimes in which its replica can run.
+func (s *Set) Node(node *snapshot.Node) *Node { return s.nodes[node] }
 
-// choose returns the nodes of these names, each once, in the order of the set.
-func (s *Set) choose(names []string) ([]*Node, error) {
-	chosen := map[*Node]bool{}
-	for _, name := range names {
-		node, err := s.find(name)
-		if err != nil {
-			return nil, err
-		}
-		chosen[node] = true
-	}
-	return slices.DeleteFunc(slices.Clone(s.all), func(node *Node) bool { return !chosen[node] }), nil
-}
-
-func (s *Set) find(name string) (*Node, error) {
-	var ofHost []*Node
-	for _, node := range s.all {
-		if node.Name == name {
-			return node, nil
-		}
-		if node.Host() == name {
-			ofHost = append(ofHost, node)
-		}
-	}
-	switch {
-	case len(ofHost) == 1:
-		return ofHost[0], nil
-	case len(ofHost) > 1:
-		return nil, fault.Usagef("host %q was collected more than once in %s: select one of %s", name, s.folder, joinNames(ofHost))
-	case slices.Contains(s.links, name):
-		return nil, fault.Usagef("no such node: %s is a link, which no set includes: select the folder that it leads to with -w", filepath.Join(s.folder, name))
-	}
-	return nil, fault.Usagef("no such node: %q in %s; there are: %s", name, s.folder, joinNames(s.all))
-}
-
-func joinNames(nodes []*Node) string {
-	var names []string
-	for _, node := range nodes {
-		names = append(names, node.Name)
-	}
-	return phrase.FirstNames(names)
-}
-
-// Folder returns the absolute path of the folder.
-func (s *Set) Folder() string { return s.folder }
-
-// All returns the set with all its nodes selected.
-func (s *Set) All() *Set {
-	return &Set{folder: s.folder, owner: s.owner, all: s.all, nodes: s.all, links: s.links, sums: map[workdir.Kind]map[string][]*Node{}}
-}
-
-// Alone reports whether the folder of the set is the workdir of its one node, so that output need
-// not name the node.
-func (s *Set) Alone() bool { return len(s.all) == 1 && s.all[0].path == s.folder }
-
-// Owner returns the path of the workdir whose databases have the chassis that are the nodes
-// of the set; "" for a set of collected nodes.
-func (s *Set) Owner() string { return s.owner }
-
-// Nodes returns the selected nodes in the order of their names.
-func (s *Set) Nodes() []*Node { return s.nodes }
-
-// Has reports whether the workdir at path is one of the selected nodes, by any path to it.
-func (s *Set) Has(path string) bool {
-	wanted, err := os.Stat(path)
-	return err == nil && slices.ContainsFunc(s.nodes, func(node *Node) bool {
-		found, err := os.Stat(node.path)
-		return err == nil && os.SameFile(found, wanted)
-	})
-}
-
-// WithSwitch returns the nodes whose Open vSwitch was collected, or all if none was. The others
-// have OVN databases alone, which the nodes of their deployment use.
-func WithSwitch(nodes []*Node) []*Node {
-	found := slices.DeleteFunc(slices.Clone(nodes), func(node *Node) bool {
-		wd, err := node.Workdir()
-		return err == nil && !replica.HasSwitch(wd)
-	})
-	if len(found) == 0 {
-		return nodes
-	}
-	return found
-}
-
-// Remarks returns sentences about the folder for the user: links that are left out, and
-// workdirs of one host.
-func (s *Set) Remarks() []string {
-	var remarks []string
-	for _, name := range s.links {
-		remarks = append(remarks, fmt.Sprintf("%s is a link and no node of the set", filepath.Join(s.folder, name)))
-	}
-	byHost := map[string][]*Node{}
-	var hosts []string
-	for _, node := range s.nodes {
-		host := node.Host()
-		if host != "" && byHost[host] == nil {
-			hosts = append(hosts, host)
-		}
-		byHost[host] = append(byHost[host], node)
-	}
-	for _, host := range hosts {
-		if len(byHost[host]) > 1 {
-			remarks = append(remarks, fmt.Sprintf("the host %s was recorded more than once: %s", host, joinNames(byHost[host])))
-		}
-	}
-	return remarks
-}
-
-// Lock locks the workdirs of the selected nodes until unlock is called, and returns them.
-func (s *Set) Lock() (nodes []bundle.Workdir, unlock func(), err error) {
-	unlock = func() {
-		for _, node := range nodes {
-			node.Dir.Unlock()
-		}
-	}
-	for _, node := range s.nodes {
-		wd, err := workdir.Lock(node.path)
-		if err != nil {
-			unlock()
-			return nil, nil, fmt.Errorf("node %s: %w", node.Name, err)
-		}
-		nodes = append(nodes, bundle.Workdir{Name: node.Name, Dir: wd})
-	}
-	return nodes, unlock, nil
+// only returns the set with some of its nodes selected.
+func (s *Set) only(nodes []*snapshot.Node) *Set {
+	return &Set{Snapshot: s.Only(nodes), clusters: s.clusters, nodes: s.nodes}
 }

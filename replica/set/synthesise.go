@@ -9,6 +9,7 @@ import (
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/synth"
+	"ovs-offline/snapshot"
 )
 
 // Synthesise makes up the switch of a workdir for which only OVN databases were collected, or of
@@ -16,7 +17,7 @@ import (
 // and passes the reason to notify, which is called from several goroutines. It returns no error
 // about the folder itself: the start that follows does.
 func Synthesise(ctx context.Context, folder string, names []string, options synth.Options, notify func(line string)) (lacking bool, err error) {
-	s, err := Open(folder, options.Version, names)
+	s, err := snapshot.Open(folder, names)
 	switch {
 	case err != nil:
 		return false, nil
@@ -31,20 +32,20 @@ func Synthesise(ctx context.Context, folder string, names []string, options synt
 		return false, fault.Usagef("--chassis selects from the databases of one node; choose it with -w")
 	}
 	printed := synth.NewPrinted()
-	do := func(each func(context.Context, *Node, *workdir.Dir) (bool, error)) {
-		for _, outcome := range EachLocked(ctx, s, each) {
+	do := func(each func(context.Context, *snapshot.Node, *workdir.Dir) (bool, error)) {
+		for _, outcome := range snapshot.EachLocked(ctx, s, each) {
 			lacking = lacking || outcome.Value
 		}
 	}
-	if slices.ContainsFunc(s.nodes, func(n *Node) bool {
-		wd, err := workdir.Find(n.path)
+	if slices.ContainsFunc(s.Nodes(), func(n *snapshot.Node) bool {
+		wd, err := n.Workdir()
 		return err == nil && synth.HasPrinted(wd)
 	}) {
-		do(func(ctx context.Context, n *Node, wd *workdir.Dir) (bool, error) {
+		do(func(ctx context.Context, n *snapshot.Node, wd *workdir.Dir) (bool, error) {
 			return prepare(ctx, wd, printed, options, n.Name+": ", notify)
 		})
 	}
-	do(func(ctx context.Context, n *Node, wd *workdir.Dir) (bool, error) {
+	do(func(ctx context.Context, n *snapshot.Node, wd *workdir.Dir) (bool, error) {
 		return synthesiseIn(ctx, wd, printed, options, n.Name+": ", notify)
 	})
 	return lacking, ctx.Err()

@@ -14,11 +14,11 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/replica/synth"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
@@ -53,7 +53,7 @@ func databases(t *testing.T, from, path string, kinds ...workdir.Kind) *workdir.
 
 // options returns the options that synthesise chassis with this host's tools.
 func options(chassis ...string) synth.Options {
-	return synth.Options{Chassis: chassis, Release: release.Options{Runtime: process.Name, Runtimes: choose.Finder("test")}, Version: "test"}
+	return synth.Options{Chassis: chassis, Release: release.Options{Runtime: process.Name, Runtimes: local.Runtimes}, Version: "test"}
 }
 
 // both are the OVN databases of a deployment.

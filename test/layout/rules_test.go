@@ -56,13 +56,14 @@ func violations(all imports) []string {
 func allowed() map[string][]string {
 	return map[string][]string{
 		".":   {"cmd", "internal/garbage"},
-		"cmd": {"mcp", "answer/...", "replica/...", "collect/...", "internal/..."},
-		"mcp": {"answer/...", "collect", "replica", "replica/report", "replica/runtime", "replica/set", "internal/..."},
-		// What answers ask of replicas: a session on a set, network namespaces, programs of a release, scratch daemons.
-		"answer": {"replica", "replica/linux", "replica/release", "replica/report", "replica/runtime", "replica/scratch", "replica/set", "internal/..."},
+		"cmd": {"mcp", "answer/...", "replica/...", "collect/...", "snapshot", "internal/..."},
+		"mcp": {"answer/...", "collect", "replica", "replica/report", "replica/runtime", "replica/set", "snapshot", "internal/..."},
+		// What answers ask of replicas: their state and reports, network namespaces, programs of a release, scratch daemons.
+		"answer": {"replica", "replica/linux", "replica/release", "replica/report", "replica/runtime", "replica/scratch", "snapshot", "internal/..."},
 		// A capture to compare may be a report that was not collected yet.
-		"answer/compare": {"answer/...", "collect", "replica/set", "internal/..."},
-		"replica":        {"internal/..."},
+		"answer/compare": {"answer/...", "collect", "snapshot", "internal/..."},
+		"replica":        {"snapshot", "internal/..."},
+		"snapshot":       {"internal/..."},
 		"collect":        {"sosreport", "internal/..."},
 		"sosreport":      {"internal/..."},
 		"internal":       {},

@@ -8,7 +8,7 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/ovn/names"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
@@ -55,7 +55,7 @@ func compareThroughNamespaces(t *testing.T, s *sets.Set) int {
 // neighboursIn returns which ports of the nodes in a folder answer for an address.
 func neighboursIn(t *testing.T, dir string) func(node, port string, address netip.Addr) string {
 	t.Helper()
-	all, err := set.OpenNodes(filepath.Clean(dir), "test", nil)
+	all, err := snapshot.OpenNodes(filepath.Clean(dir), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

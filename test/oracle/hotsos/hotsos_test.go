@@ -17,8 +17,9 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/choose"
-	"ovs-offline/replica/set"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/snapshot"
+	"ovs-offline/test/daemons/local"
 )
 
 // scenarios is the folder of the tests in a checkout of github.com/canonical/hotsos, and original the
@@ -135,7 +136,7 @@ func (s *scenario) check(t *testing.T, original string) (found []string) {
 	if _, _, err := collect.Collect(t.Context(), wd, collect.Files{Paths: []string{report}}, collect.Options{}); err != nil {
 		t.Fatalf("collecting the report: %v", err)
 	}
-	looked, err := check.Run(t.Context(), set.Of(wd, "test"), check.Options{Programs: rule.Programs{Runtime: choose.Auto, Runtimes: choose.Finder("test")}})
+	looked, err := check.Run(t.Context(), snapshot.Of(wd), check.Options{Programs: rule.Programs{Runtime: runtime.Auto, Runtimes: local.Runtimes}})
 	if err != nil {
 		t.Fatal(err)
 	}

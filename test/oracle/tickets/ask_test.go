@@ -22,6 +22,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/generate/tickets"
 )
 
@@ -149,21 +150,21 @@ func ask(ctx context.Context, folder string, w *whole) (s said, err error) {
 	if err != nil {
 		return said{}, err
 	}
-	started := nodes.Start(ctx, func(*set.Node) set.StartOptions {
+	started := nodes.Start(ctx, func(*snapshot.Node) set.StartOptions {
 		return set.StartOptions{Runtime: "process", Chosen: func(string) {}, Starting: func(string) {}, Progress: func(string) {}}
-	}, func(*set.Node, string) {})
+	}, func(*snapshot.Node, string) {})
 	defer func() {
 		for _, o := range nodes.Stop(context.WithoutCancel(ctx), false) {
 			err = errors.Join(err, o.Err)
 		}
 	}()
-	for _, failure := range set.Failures(nodes, started) {
+	for _, failure := range snapshot.Failures(nodes.Snapshot, started) {
 		s.losses = append(s.losses, failure.Error())
 	}
-	for _, o := range set.Values(started) {
+	for _, o := range snapshot.Values(started) {
 		s.losses = append(s.losses, lossesOf(o.Value)...)
 	}
-	session, err := trace.OpenSet(ctx, nodes, trace.Options{})
+	session, err := trace.OpenSet(ctx, nodes.Snapshot, trace.Options{})
 	if err != nil {
 		s.refusal = err.Error()
 		return s, nil

@@ -16,7 +16,7 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/internal/command"
-	"ovs-offline/replica/set"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/generate/tickets"
 	"ovs-offline/test/oracle/fidelity"
@@ -163,7 +163,7 @@ func settled(text string) string {
 // ask asks the replica of the whole node for each flow, and keeps some of those that end differently.
 func (w *whole) ask(t *testing.T, n *fidelity.Replica, flows []string) {
 	t.Helper()
-	session, err := trace.OpenSet(t.Context(), set.Of(n.Workdir, "test"), trace.Options{})
+	session, err := trace.OpenSet(t.Context(), snapshot.Of(n.Workdir), trace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package set
+package snapshot
 
 import (
 	"context"
@@ -22,8 +22,8 @@ func parallelNodes() int { return 2 * goruntime.NumCPU() }
 // Each calls do for every selected node with its workdir for reading, for several at once,
 // and returns the outcomes in the order of the nodes. An error of one node does not keep
 // do from the others.
-func Each[T any](ctx context.Context, set *Set, do func(ctx context.Context, node *Node, wd *workdir.Dir) (T, error)) []Outcome[T] {
-	return each(ctx, set.nodes, func(ctx context.Context, node *Node) (value T, err error) {
+func Each[T any](ctx context.Context, s *Snapshot, do func(ctx context.Context, node *Node, wd *workdir.Dir) (T, error)) []Outcome[T] {
+	return EachOf(ctx, s.nodes, func(ctx context.Context, node *Node) (value T, err error) {
 		wd, err := node.Workdir()
 		if err != nil {
 			return value, err
@@ -33,8 +33,8 @@ func Each[T any](ctx context.Context, set *Set, do func(ctx context.Context, nod
 }
 
 // EachLocked works like Each, but with each workdir locked while do runs.
-func EachLocked[T any](ctx context.Context, set *Set, do func(ctx context.Context, node *Node, wd *workdir.Dir) (T, error)) []Outcome[T] {
-	return each(ctx, set.nodes, func(ctx context.Context, node *Node) (value T, err error) {
+func EachLocked[T any](ctx context.Context, s *Snapshot, do func(ctx context.Context, node *Node, wd *workdir.Dir) (T, error)) []Outcome[T] {
+	return EachOf(ctx, s.nodes, func(ctx context.Context, node *Node) (value T, err error) {
 		err = node.locked(func(wd *workdir.Dir) error {
 			value, err = do(ctx, node, wd)
 			return err
@@ -43,7 +43,8 @@ func EachLocked[T any](ctx context.Context, set *Set, do func(ctx context.Contex
 	})
 }
 
-func each[T any](ctx context.Context, nodes []*Node, do func(ctx context.Context, node *Node) (T, error)) []Outcome[T] {
+// EachOf calls do for each of the nodes, for several at once, and returns the outcomes in their order.
+func EachOf[T any](ctx context.Context, nodes []*Node, do func(ctx context.Context, node *Node) (T, error)) []Outcome[T] {
 	outcomes := make([]Outcome[T], len(nodes))
 	slots := make(chan struct{}, parallelNodes())
 	var wg sync.WaitGroup

@@ -1,4 +1,4 @@
-package set
+package snapshot
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func TestDatabasesOfAnEndedContext(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := Open(folder, "", nil)
+	s, err := Open(folder, nil)
 	if s == nil || err != nil {
 		t.Fatal(s, err)
 	}

@@ -1,4 +1,4 @@
-package set
+package snapshot
 
 import (
 	"context"
@@ -12,33 +12,11 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Of returns the set with the node of a workdir alone. It has the name of the host, or
-// else of the folder.
-func Of(wd *workdir.Dir, version string) *Set {
-	node := At(wd.Path(), version)
-	node.Name = wd.Host()
-	return &Set{folder: wd.Path(), all: []*Node{node}, nodes: []*Node{node}, sums: map[workdir.Kind]map[string][]*Node{}}
-}
-
-// OpenNodes works like Open, and returns the set with the node of the workdir alone
-// where the folder is the workdir of a node.
-func OpenNodes(folder, version string, names []string) (*Set, error) {
-	set, err := Open(folder, version, names)
-	if set != nil || err != nil {
-		return set, err
-	}
-	wd, err := workdir.Find(folder)
-	if err != nil {
-		return nil, err
-	}
-	return Of(wd, version), nil
-}
-
 // Deployments opens the databases of the selected nodes: the newest copies of the databases of each
 // deployment or zone, and the OVS database of each node. kinds are the OVN databases that
 // are needed: both, or NB alone, which leaves SB closed where there is an NB. remarks has
 // sentences for the user about the databases. The caller closes the deployments.
-func (s *Set) Deployments(ctx context.Context, kinds ...workdir.Kind) (found []*ovn.Deployment, remarks []string, err error) {
+func (s *Snapshot) Deployments(ctx context.Context, kinds ...workdir.Kind) (found []*ovn.Deployment, remarks []string, err error) {
 	defer func() {
 		if err != nil {
 			ovn.CloseAll(found)
@@ -120,7 +98,7 @@ func database(deployment *ovn.Deployment, kind workdir.Kind) **file.Index {
 	return &deployment.SB
 }
 
-func (s *Set) deployments(ctx context.Context, nodes map[string]ovn.Node, kinds []workdir.Kind) (found []*ovn.Deployment, remarks []string, err error) {
+func (s *Snapshot) deployments(ctx context.Context, nodes map[string]ovn.Node, kinds []workdir.Kind) (found []*ovn.Deployment, remarks []string, err error) {
 	databases, problems, err := s.OpenDatabases(ctx, kinds...)
 	if len(kinds) > 0 && len(databases) == 0 && err == nil {
 		databases, problems = openDatabases(ctx, s.nodes, workdir.SB, sameRecorded(s.nodes, workdir.SB), tablesOf(workdir.SB, kinds))
@@ -129,7 +107,7 @@ func (s *Set) deployments(ctx context.Context, nodes map[string]ovn.Node, kinds 
 	return groupByDatabases(s.nodes, nodes, databases), append(problems, Sentences(databases)...), err
 }
 
-// groupByDatabases groups the nodes of a set by their southbound databases, and then by the
+// groupByDatabases groups nodes by their southbound databases, and then by the
 // northbound ones. Nodes without databases are in the only deployment there is, or else in
 // one of their own.
 func groupByDatabases(order []*Node, nodes map[string]ovn.Node, databases []Database) []*ovn.Deployment {

@@ -1,4 +1,4 @@
-package set
+package snapshot
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Database is one OVN database, with the copies that nodes of a set have.
+// Database is one OVN database, with the copies that nodes have.
 type Database struct {
 	Kind workdir.Kind `json:"kind"`
 	// ID is the UUID of the row of NB_Global or SB_Global, which the database keeps for
@@ -56,7 +56,7 @@ func globalTable(kind workdir.Kind) string {
 // Databases returns the OVN databases of the selected nodes: the files of one deployment are
 // copies of one database, at one or several moments. It reads the named kinds, or those of
 // both if none is named. problems names the databases that can't be read.
-func (s *Set) Databases(ctx context.Context, kinds ...workdir.Kind) (databases []Database, problems []string, err error) {
+func (s *Snapshot) Databases(ctx context.Context, kinds ...workdir.Kind) (databases []Database, problems []string, err error) {
 	databases, problems, err = s.OpenDatabases(ctx, kinds...)
 	for i := range databases {
 		databases[i].Index().Close()
@@ -66,12 +66,12 @@ func (s *Set) Databases(ctx context.Context, kinds ...workdir.Kind) (databases [
 
 // OpenDatabases works like Databases, and leaves the index of the newest copy of each
 // database open, which the caller closes.
-func (s *Set) OpenDatabases(ctx context.Context, kinds ...workdir.Kind) (databases []Database, problems []string, err error) {
+func (s *Snapshot) OpenDatabases(ctx context.Context, kinds ...workdir.Kind) (databases []Database, problems []string, err error) {
 	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
 		if len(kinds) > 0 && !slices.Contains(kinds, kind) {
 			continue
 		}
-		found, failed := openDatabases(ctx, s.nodes, kind, s.bySum(ctx, kind), nil)
+		found, failed := openDatabases(ctx, s.nodes, kind, s.SameFiles(ctx, kind), nil)
 		databases, problems = append(databases, found...), append(problems, failed...)
 	}
 	return databases, problems, ctx.Err()
@@ -143,7 +143,7 @@ func readAll(ctx context.Context, kind workdir.Kind, readings []*reading, tables
 		byNode[reading.node] = reading
 		nodes = append(nodes, reading.node)
 	}
-	each(ctx, nodes, func(ctx context.Context, node *Node) (struct{}, error) {
+	EachOf(ctx, nodes, func(ctx context.Context, node *Node) (struct{}, error) {
 		byNode[node].read(ctx, kind, tables)
 		return struct{}{}, nil
 	})

@@ -1,4 +1,4 @@
-package set
+package snapshot
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type Newest struct {
 // Newest returns the newest copy of each OVN database of some kinds, and sentences about what
 // the copies that are left out have of their own. The database of a workdir alone is not read, and
 // may be missing.
-func (s *Set) Newest(ctx context.Context, kinds ...workdir.Kind) (list []Newest, remarks []string, err error) {
+func (s *Snapshot) Newest(ctx context.Context, kinds ...workdir.Kind) (list []Newest, remarks []string, err error) {
 	if s.Alone() {
 		wd, err := s.nodes[0].Workdir()
 		for _, k := range kinds {
