@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"compress/flate"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/local"
@@ -23,10 +25,28 @@ import (
 	"ovs-offline/test/oracle/collected"
 )
 
+// counted counts how often programs are chosen: each computation of drift chooses them once.
+type counted struct {
+	runtime.Runtimes
+	times *int
+}
+
+func (c counted) Choose(ctx context.Context, name string, wanted runtime.Wanted) (runtime.Choice, error) {
+	*c.times++
+	return c.Runtimes.Choose(ctx, name, wanted)
+}
+
 // made returns the page of a workdir.
 func made(t *testing.T, wd *workdir.Dir) *Page {
 	t.Helper()
-	p, err := Make(t.Context(), snapshot.Of(wd), Options{Programs: rule.Programs{Runtime: "process", Runtimes: local.Runtimes}, Version: "test", Command: func(c string) string { return "ovs-offline " + c }})
+	times := 0
+	programs := rule.Programs{Runtime: "process", Runtimes: func(wd *workdir.Dir) runtime.Runtimes { return counted{local.Runtimes(wd), &times} }}
+	defer func() {
+		if times > 1 {
+			t.Errorf("the page computes drift %d times", times)
+		}
+	}()
+	p, err := Make(t.Context(), snapshot.Of(wd), Options{Programs: programs, Version: "test", Command: func(c string) string { return "ovs-offline " + c }})
 	if err != nil {
 		t.Fatal(err)
 	}
