@@ -78,7 +78,7 @@ type filesReader struct {
 	owners  map[string]owner            // of databases, by spooled file
 	taken   map[string]recording.Moment // of must-gathers, by the name of the source
 	members map[string]raft.Status      // by the UUID of the server
-	unread  []string                    // command lines in tickets whose outputs nothing uses
+	unread  []string                    // outputs and texts that nothing uses
 	seen    []string                    // what else was seen in tickets that can't be used
 }
 
@@ -148,7 +148,7 @@ func (r *filesReader) add(path string) error {
 			lost += "; nothing uses " + phrase.FirstNames(baseNames(others))
 		}
 		if len(r.unread) > 0 {
-			lost += "; nothing uses the outputs of " + phrase.FirstNames(r.unread)
+			lost += "; nothing uses " + phrase.FirstNames(r.unread)
 		}
 		if len(r.seen) > 0 {
 			return onlySeen(path, r.seen, lost)

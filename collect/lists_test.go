@@ -209,6 +209,9 @@ func TestListsThatAreNotWhole(t *testing.T) {
 
 // TestManyListedRows checks that lists of many lines, and of one long line, are read in linear time.
 func TestManyListedRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 100,000 rows of each list")
+	}
 	for name, c := range map[string]struct{ line, row, heading string }{
 		"load balancers": {"lb-list", "7e10cac0-1f92-4474-bf72-%012d    lb0                 tcp        10.1.0.1:80    10.0.0.2:8080\n", strings.SplitAfter(twoVIPs, "\n")[0]},
 		"QoS":            {"qos-list sw0", "  to-lport %5d (ip4.src == $as && tcp) rate=5\n", ""},

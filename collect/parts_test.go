@@ -168,6 +168,9 @@ func TestPartsBesideWholeTables(t *testing.T) {
 
 // TestManyPartRows checks that many rows, and many outputs of one row, are read in linear time.
 func TestManyPartRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 100,000 rows")
+	}
 	var rows, outputs strings.Builder
 	rows.WriteString("# ovn-nbctl --columns=_uuid,name list ACL\n")
 	for i := range 100_000 {

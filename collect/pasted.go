@@ -23,10 +23,15 @@ import (
 func (l *looseReader) readWhole(name string, id identity) identity {
 	content, err := readTicket(l.tree.Files[name])
 	if err != nil {
+		if id.kind == unknownFile {
+			l.unread = append(l.unread, fmt.Sprintf("%s, which %v", path.Base(name), err))
+		}
 		return id // what its beginning shows can still be read
 	}
 	text := ticket.Read(content)
-	l.unread = append(l.unread, text.Unread...)
+	for _, command := range text.Unread {
+		l.unread = append(l.unread, "the outputs of "+command)
+	}
 	for _, seen := range text.Seen {
 		l.seen = append(l.seen, seen.String())
 	}

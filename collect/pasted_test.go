@@ -74,6 +74,18 @@ func TestOutputsOfWhichNothingCanBeMadeAreNamed(t *testing.T) {
 	}
 }
 
+// TestTooLongTextIsNamed checks the error for a text whose outputs stand behind more than is read of a text.
+func TestTooLongTextIsNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 65 MiB")
+	}
+	text := strings.Repeat("The pods can not reach the service, and this is a line of words.\n", 1<<20) + "$ ovs-ofctl show br0\n"
+	_, _, _, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": text}), "a.md"))
+	if !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "nothing uses a.md, which is longer than 64 MiB") {
+		t.Error(err)
+	}
+}
+
 // utf16LE returns a text as PowerShell writes it into a file.
 func utf16LE(text string) []byte {
 	all := []byte{0xff, 0xfe}

@@ -153,6 +153,9 @@ func TestPrintedTablesAreOneDatabase(t *testing.T) {
 // TestLongLinesAreLosses checks that a line of 100 MB in what people paste costs that line, or the
 // text that holds it, and that this is said.
 func TestLongLinesAreLosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads lines of 100 MB")
+	}
 	long := strings.Repeat("a", 100_000_000)
 	for name, c := range map[string]struct {
 		text string

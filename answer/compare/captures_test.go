@@ -16,6 +16,9 @@ import (
 // databases of OVN), with the whole reports: first without a change, then after one flow of
 // br-int is gone and another has other actions.
 func TestReportsOfRealNodesNameOnlyWhatChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares whole reports, for seconds")
+	}
 	for name, versions := range map[string][]string{
 		"captures/ovn-kubernetes-worker": {"OpenFlow10", "OpenFlow13"},
 		"captures/ovn-openstack-compute": {"OpenFlow13"},
