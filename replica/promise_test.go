@@ -12,8 +12,8 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// TestStartDoesWhatInspectPromises collects texts with one output each: a replica starts of those of which inspect says that a replica
-// can answer, and of no others. The error says which outputs to add.
+// TestStartDoesWhatInspectPromises collects texts with one output each. Where inspect says that a replica can answer, it starts; where not,
+// the error of start says which outputs to add.
 func TestStartDoesWhatInspectPromises(t *testing.T) {
 	needTools(t)
 	const row = "_uuid               : 5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0001\nname                : br-int\n"

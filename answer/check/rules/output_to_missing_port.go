@@ -16,8 +16,8 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// outputToMissingPort finds flows and groups that send packets to a port that their bridge does not have: mostly somebody deleted
-// the port, and the controller left its flows behind.
+// outputToMissingPort finds flows and groups that send packets to a missing port of their bridge. Mostly somebody deleted the port, and
+// the controller left its flows behind.
 func outputToMissingPort() rule.Rule {
 	return rule.Rule{
 		Name: "output-to-missing-port", Severity: rule.Warning, Slow: true,

@@ -106,8 +106,8 @@ func (n *network) findings(t *testing.T, r rule.Rule) []string {
 	return lines
 }
 
-// declared returns the database of some rows without the tables and columns that a rule does not say it reads: without each of which the
-// rule lacks nothing.
+// declared returns the database of some rows with the tables and columns that a rule says it reads. It leaves out a column if the rule lacks
+// nothing without it.
 func declared(t *testing.T, r rule.Rule, whole *ovn.Deployment, rows ovndb.Rows, schema string) *file.Index {
 	t.Helper()
 	probe, kept, known := index(t, schema, rows, 0), ovndb.Rows{}, map[string]workdir.KnownTable{}
