@@ -56,6 +56,7 @@ func (o *options) withNodes(run setFunc) func(*cobra.Command, []string) error {
 		if err != nil {
 			return err
 		}
+		defer selected.Close()
 		return run(command.Context(), selected, args)
 	}
 }

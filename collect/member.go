@@ -89,7 +89,7 @@ func (r *filesReader) findMembers(nodes []Named) (members []recording.Member) {
 func (r *filesReader) memberOf(db recording.Database) (member recording.Member, ok bool) {
 	info, err := db.Inspect(r.ctx)
 	if errors.Is(err, file.ErrJoinOnly) {
-		log, err := file.OpenMember(r.ctx, db.Spooled)
+		log, err := file.OpenMember(r.ctx, nil, db.Spooled)
 		if err != nil {
 			return member, false
 		}

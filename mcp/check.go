@@ -30,7 +30,7 @@ type CheckResult struct {
 }
 
 func (q questions) check(ctx context.Context, request *sdk.CallToolRequest, in CheckParams) (_ *sdk.CallToolResult, out CheckResult, err error) {
-	chosen, err := q.choose(in.Names)
+	chosen, err := q.choose(ctx, in.Names)
 	if err != nil {
 		return nil, out, err
 	}

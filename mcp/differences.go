@@ -51,7 +51,7 @@ type CompareResult struct {
 }
 
 func (q questions) drift(ctx context.Context, request *sdk.CallToolRequest, in DriftParams) (_ *sdk.CallToolResult, out DriftResult, err error) {
-	node, wd, err := q.find(in.Name)
+	node, wd, err := q.find(ctx, in.Name)
 	if err != nil {
 		return nil, out, err
 	}

@@ -54,7 +54,7 @@ type TopResult struct {
 }
 
 func (q questions) flows(ctx context.Context, _ *sdk.CallToolRequest, in FlowsParams) (_ *sdk.CallToolResult, out LinesResult, err error) {
-	node, wd, err := q.find(in.Name)
+	node, wd, err := q.find(ctx, in.Name)
 	if err != nil {
 		return nil, out, err
 	}
@@ -95,7 +95,7 @@ func (q questions) top(ctx context.Context, _ *sdk.CallToolRequest, in TopParams
 	if !slices.Contains(flows.Kinds(), by) || in.Limit < 0 || in.Limit > most {
 		return nil, out, fmt.Errorf("by is one of %v, and limit at most %d", flows.Kinds(), most)
 	}
-	chosen, err := q.choose(in.Names)
+	chosen, err := q.choose(ctx, in.Names)
 	if err != nil {
 		return nil, out, err
 	}

@@ -31,7 +31,7 @@ func (q questions) history(ctx context.Context, _ *sdk.CallToolRequest, in Histo
 	if !known {
 		return nil, out, wrongValue("database", in.Database, "nbdb", "sbdb", "conf")
 	}
-	node, wd, err := q.find(in.Name)
+	node, wd, err := q.find(ctx, in.Name)
 	if err != nil {
 		return nil, out, err
 	}

@@ -29,8 +29,8 @@ type NodesParams struct {
 type nodes struct{ Options }
 
 // find returns the node with a name, which may also be the name of its host, and its workdir.
-func (n nodes) find(name string) (*set.Node, *workdir.Dir, error) {
-	all, err := n.choose(nil)
+func (n nodes) find(ctx context.Context, name string) (*set.Node, *workdir.Dir, error) {
+	all, err := n.choose(ctx, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,16 +45,20 @@ func (n nodes) find(name string) (*set.Node, *workdir.Dir, error) {
 	return nil, nil, fmt.Errorf("no node is called %q; the nodes are: %s", name, strings.Join(names, ", "))
 }
 
-// choose returns the nodes with these names, all without names.
-func (n nodes) choose(names []string) (*set.Set, error) {
+// choose returns the nodes with these names, all without names. What is read of them stays open until the request is answered.
+func (n nodes) choose(ctx context.Context, names []string) (*set.Set, error) {
 	for _, name := range names {
 		if err := checkText("name", name); err != nil {
 			return nil, err
 		}
 	}
 	chosen, err := set.OpenNodes(n.Folder, n.Version, names)
-	if err != nil || !chosen.Alone() {
-		return chosen, err
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, chosen.Close)
+	if !chosen.Alone() {
+		return chosen, nil
 	}
 	node := chosen.Nodes()[0]
 	for _, name := range names {
@@ -67,7 +71,7 @@ func (n nodes) choose(names []string) (*set.Set, error) {
 
 // serving returns the node with a name, and its workdir, if its replica serves a database.
 func (n nodes) serving(ctx context.Context, name string, kind workdir.Kind) (*set.Node, *workdir.Dir, error) {
-	node, wd, err := n.find(name)
+	node, wd, err := n.find(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -69,7 +69,7 @@ func (r replicaTools) list(ctx context.Context, _ *sdk.CallToolRequest, in Nodes
 // statuses describes nodes.
 func (r replicaTools) statuses(ctx context.Context, names []string) (NodesResult, error) {
 	out := NodesResult{Nodes: []NodeStatus{}, Notice: notice}
-	all, err := r.choose(names)
+	all, err := r.choose(ctx, names)
 	if err != nil {
 		return out, err
 	}
@@ -107,7 +107,7 @@ func statusOf(ctx context.Context, node *set.Node) NodeStatus {
 }
 
 func (r replicaTools) start(ctx context.Context, request *sdk.CallToolRequest, in NodesParams) (*sdk.CallToolResult, NodesResult, error) {
-	all, err := r.choose(in.Names)
+	all, err := r.choose(ctx, in.Names)
 	if err != nil {
 		return nil, NodesResult{}, err
 	}
@@ -130,7 +130,7 @@ func (r replicaTools) start(ctx context.Context, request *sdk.CallToolRequest, i
 }
 
 func (r replicaTools) stop(ctx context.Context, _ *sdk.CallToolRequest, in NodesParams) (*sdk.CallToolResult, NodesResult, error) {
-	all, err := r.choose(in.Names)
+	all, err := r.choose(ctx, in.Names)
 	if err != nil {
 		return nil, NodesResult{}, err
 	}
@@ -141,8 +141,8 @@ func (r replicaTools) stop(ctx context.Context, _ *sdk.CallToolRequest, in Nodes
 	return nil, out, err
 }
 
-func (r replicaTools) report(_ context.Context, _ *sdk.CallToolRequest, in NodeParams) (_ *sdk.CallToolResult, out ReportResult, err error) {
-	node, wd, err := r.find(in.Name)
+func (r replicaTools) report(ctx context.Context, _ *sdk.CallToolRequest, in NodeParams) (_ *sdk.CallToolResult, out ReportResult, err error) {
+	node, wd, err := r.find(ctx, in.Name)
 	if err != nil {
 		return nil, out, err
 	}

@@ -39,9 +39,9 @@ func (r resources) add(server *sdk.Server) {
 }
 
 // list returns the resources of all nodes.
-func (r resources) list() *sdk.ListResourcesResult {
+func (r resources) list(ctx context.Context) *sdk.ListResourcesResult {
 	list := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}}
-	all, err := r.choose(nil)
+	all, err := r.choose(ctx, nil)
 	if err != nil {
 		return list // no node was collected yet
 	}
@@ -66,7 +66,7 @@ func (r resources) read(ctx context.Context, request *sdk.ReadResourceRequest) (
 	if err != nil {
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
-	_, wd, err := r.find(name)
+	_, wd, err := r.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (s *Server) limit(next sdk.MethodHandler) sdk.MethodHandler {
 			return nil, errors.New("the URI of a resource has only printable ASCII characters (RFC 3986)")
 		}
 		if method == "resources/list" {
-			return s.resources.list(), nil
+			return s.resources.list(ctx), nil
 		}
 		if method != "tools/call" && method != "resources/read" {
 			return next(ctx, method, request)

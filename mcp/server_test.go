@@ -505,7 +505,7 @@ func runs(t *testing.T, program string) bool {
 // until the returned function is called.
 func (s *served) pauseSwitch(t *testing.T, name string) (resume func()) {
 	t.Helper()
-	n, wd, err := s.resources.find(name)
+	n, wd, err := s.resources.find(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -559,7 +559,7 @@ func TestStrangersAreRefused(t *testing.T) {
 // something, in characters that a terminal or a person would not see as such.
 func TestHostileTextsAreData(t *testing.T) {
 	s := serve(t, "neutron-ovs")
-	_, wd, err := s.resources.find("compute1")
+	_, wd, err := s.resources.find(t.Context(), "compute1")
 	if err != nil {
 		t.Fatal(err)
 	}

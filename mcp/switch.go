@@ -85,7 +85,7 @@ func (t switchTools) add(server *sdk.Server) {
 }
 
 func (t switchTools) vsctl(ctx context.Context, _ *sdk.CallToolRequest, in VsctlParams) (_ *sdk.CallToolResult, out VsctlResult, err error) {
-	node, wd, err := t.find(in.Name)
+	node, wd, err := t.find(ctx, in.Name)
 	if err != nil {
 		return nil, out, err
 	}
@@ -138,7 +138,7 @@ func (t switchTools) ofctl(ctx context.Context, _ *sdk.CallToolRequest, in Ofctl
 	if in.Action != "dump-flows" {
 		return nil, out, wrongValue("action", in.Action, "dump-flows")
 	}
-	node, wd, err := t.find(in.Name)
+	node, wd, err := t.find(ctx, in.Name)
 	if err == nil {
 		err = checkText("bridge", in.Bridge)
 	}
@@ -153,7 +153,7 @@ func (t switchTools) ofctl(ctx context.Context, _ *sdk.CallToolRequest, in Ofctl
 }
 
 func (t switchTools) appctl(ctx context.Context, _ *sdk.CallToolRequest, in AppctlParams) (_ *sdk.CallToolResult, out AppctlResult, err error) {
-	node, wd, err := t.find(in.Name)
+	node, wd, err := t.find(ctx, in.Name)
 	if err != nil {
 		return nil, out, err
 	}

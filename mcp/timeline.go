@@ -40,7 +40,7 @@ func (q questions) timeline(ctx context.Context, _ *sdk.CallToolRequest, in Time
 	if query.Level, known = daemonlog.ParseLevel(in.Level); !known && in.Level != "" {
 		return nil, out, wrongValue("level", in.Level, daemonlog.Levels()...)
 	}
-	chosen, err := q.choose(in.Names)
+	chosen, err := q.choose(ctx, in.Names)
 	if err != nil {
 		return nil, out, err
 	}

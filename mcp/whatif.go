@@ -46,7 +46,7 @@ func (q questions) whatIf(ctx context.Context, request *sdk.CallToolRequest, in 
 	if err != nil {
 		return nil, out, err
 	}
-	chosen, err := q.choose(in.Names)
+	chosen, err := q.choose(ctx, in.Names)
 	if err != nil {
 		return nil, out, err
 	}

@@ -63,7 +63,7 @@ func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
 	if bridge == "" || err != nil {
 		return nil, err
 	}
-	cookies, err := cookiesOf(ctx, wd.DumpFile(bridge, workdir.Flows))
+	cookies, err := cookiesOf(ctx, wd, wd.DumpFile(bridge, workdir.Flows))
 	if len(cookies) == 0 || err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
 	if err != nil || manifest.FromPrinted(workdir.SB) != nil {
 		return nil, err
 	}
-	index, err := file.OpenIndex(ctx, wd.Database(workdir.SB), sourceTables()...)
+	index, err := file.IndexOf(ctx, &wd.Data, wd.Database(workdir.SB), sourceTables()...)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
 
 // IntegrationBridge returns the name of the integration bridge, "" for a node without OVN.
 func IntegrationBridge(ctx context.Context, wd *workdir.Dir) (string, error) {
-	index, err := file.OpenIndex(ctx, wd.Database(workdir.OVS), "Open_vSwitch")
+	index, err := file.IndexOf(ctx, &wd.Data, wd.Database(workdir.OVS), "Open_vSwitch")
 	if errors.Is(err, os.ErrNotExist) { // a must-gather without conf.db may have the flows
 		return ovn.Integration, nil
 	}
@@ -114,8 +114,8 @@ func IntegrationBridge(ctx context.Context, wd *workdir.Dir) (string, error) {
 
 // cookiesOf returns the number of flows of each cookie of a dump, without the cookie 0
 // and cookies of more than 32 bits, which ovn-controller does not write.
-func cookiesOf(ctx context.Context, dump string) (map[uint32]int, error) {
-	file, ok, err := workdir.OpenCollected(dump)
+func cookiesOf(ctx context.Context, wd *workdir.Dir, dump string) (map[uint32]int, error) {
+	file, ok, err := wd.Collected(dump)
 	if !ok || err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func openDatabases(ctx context.Context, all []*Node, kind workdir.Kind, groups m
 		}
 		first := cmp.Or(same[node], node)
 		if read[first] == nil {
-			read[first] = &reading{node: node, path: wd.Database(kind)}
+			read[first] = &reading{node: node, data: &wd.Data, path: wd.Database(kind)}
 			distinct = append(distinct, read[first])
 		}
 		read[first].names = append(read[first].names, node.Name)
@@ -130,6 +130,7 @@ func openDatabases(ctx context.Context, all []*Node, kind workdir.Kind, groups m
 // reading is a database file that one or several nodes have.
 type reading struct {
 	node     *Node
+	data     *workdir.Data
 	path     string
 	names    []string
 	database Database // with one copy
@@ -157,7 +158,7 @@ func readAll(ctx context.Context, kind workdir.Kind, readings []*reading, tables
 
 func (r *reading) read(ctx context.Context, kind workdir.Kind, tables []string) {
 	global := globalTable(kind)
-	index, err := file.OpenIndex(ctx, r.path, tables...)
+	index, err := indexOf(ctx, r.data, r.path, tables)
 	if err != nil {
 		r.err = err
 		return
@@ -183,6 +184,15 @@ func (r *reading) read(ctx context.Context, kind workdir.Kind, tables []string) 
 	}
 	copied.NBCfg, _ = rows[0].Int("nb_cfg")
 	r.database = Database{Kind: kind, ID: rows[0].UUID, Name: cmp.Or(rows[0].String("name"), rows[0].Map("options")["name"]), Copies: []Copy{copied}}
+}
+
+// indexOf returns the index that the readers of the snapshot share, or an index of its own where only some tables are read: those of a
+// large database that a shell needs to complete a name.
+func indexOf(ctx context.Context, data *workdir.Data, path string, tables []string) (*file.Index, error) {
+	if len(tables) > 0 {
+		return file.OpenIndex(ctx, path, tables...)
+	}
+	return file.IndexOf(ctx, data, path)
 }
 
 // order puts the newest copy first, compares the others with it, and closes these. The counter nb_cfg

@@ -45,7 +45,7 @@ func (s *Snapshot) Deployments(ctx context.Context, kinds ...workdir.Kind) (foun
 		}
 		for i := range deployment.Nodes {
 			node := &deployment.Nodes[i]
-			if node.OVS, err = openCollected(ctx, node.Dir.SwitchDatabase()); err != nil {
+			if node.OVS, err = openCollected(ctx, node.Dir, node.Dir.SwitchDatabase()); err != nil {
 				return found, nil, fmt.Errorf("node %s: %w", node.Name, err)
 			}
 		}
@@ -62,12 +62,13 @@ func tablesOf(kind workdir.Kind, kinds []workdir.Kind) []string {
 	return nil
 }
 
-// openCollected opens a database; it returns nil for one that was not collected.
-func openCollected(ctx context.Context, path string, tables ...string) (*file.Index, error) {
+// openCollected opens a database, which the readers of the snapshot share, unless only some tables are read; it returns nil for one that
+// was not collected.
+func openCollected(ctx context.Context, wd *workdir.Dir, path string, tables ...string) (*file.Index, error) {
 	if path == "" {
 		return nil, nil
 	}
-	index, err := file.OpenIndex(ctx, path, tables...)
+	index, err := indexOf(ctx, &wd.Data, path, tables)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -83,7 +84,7 @@ func onlyDeployment(ctx context.Context, node ovn.Node, kinds []workdir.Kind) ([
 			continue
 		}
 		var err error
-		if *database(deployment, kind), err = openCollected(ctx, node.Dir.Database(kind), tablesOf(kind, kinds)...); err != nil {
+		if *database(deployment, kind), err = openCollected(ctx, node.Dir, node.Dir.Database(kind), tablesOf(kind, kinds)...); err != nil {
 			return []*ovn.Deployment{deployment}, err
 		}
 	}

@@ -9,15 +9,22 @@ import (
 
 // Node is the workdir of one node.
 type Node struct {
-	Name string // of the workdir's folder
-	path string
+	Name  string // of the workdir's folder
+	path  string
+	files *workdir.Files // that the nodes of a snapshot share; nil for a node alone
 }
 
 // At returns the node whose workdir is at path.
 func At(path string) *Node { return &Node{Name: filepath.Base(path), path: path} }
 
 // Workdir returns the workdir for reading.
-func (n *Node) Workdir() (*workdir.Dir, error) { return workdir.Find(n.path) }
+func (n *Node) Workdir() (*workdir.Dir, error) {
+	wd, err := workdir.Find(n.path)
+	if wd != nil {
+		wd.Share(n.files)
+	}
+	return wd, err
+}
 
 // Lock returns the workdir, locked.
 func (n *Node) Lock() (*workdir.Dir, error) { return workdir.Lock(n.path) }

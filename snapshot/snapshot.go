@@ -23,6 +23,7 @@ type Snapshot struct {
 	all    []*Node // in the order of their names
 	nodes  []*Node // the selected ones
 	links  []string
+	files  *workdir.Files // of all nodes
 
 	mu   sync.Mutex
 	sums map[workdir.Kind]map[string][]*Node // see SameFiles; nil for a kind that was not read
@@ -39,8 +40,8 @@ func Open(folder string, names []string) (*Snapshot, error) {
 		return nil, err
 	}
 	workdir.Recover(folder)
-	s := &Snapshot{folder: wd.NodesFolder(), sums: map[workdir.Kind]map[string][]*Node{}}
-	if wd.Used() {
+	s := &Snapshot{folder: wd.NodesFolder(), files: workdir.NewFiles(), sums: map[workdir.Kind]map[string][]*Node{}}
+	if s.folder != wd.Path() {
 		s.owner = wd.Path()
 	}
 	below, err := workdir.Below(s.folder)
@@ -52,7 +53,9 @@ func Open(folder string, names []string) (*Snapshot, error) {
 	}
 	s.links = linksIn(s.folder)
 	for _, path := range below {
-		s.all = append(s.all, At(path))
+		node := At(path)
+		node.files = s.files
+		s.all = append(s.all, node)
 	}
 	s.nodes = s.all
 	if len(names) > 0 {
@@ -64,8 +67,11 @@ func Open(folder string, names []string) (*Snapshot, error) {
 // Of returns the snapshot with the node of a workdir alone. It has the name of the host, or else of the folder.
 func Of(wd *workdir.Dir) *Snapshot {
 	node := At(wd.Path())
-	node.Name = wd.Host()
-	return &Snapshot{folder: wd.Path(), all: []*Node{node}, nodes: []*Node{node}, sums: map[workdir.Kind]map[string][]*Node{}}
+	node.files = workdir.NewFiles()
+	if opened, err := node.Workdir(); err == nil {
+		node.Name = opened.Host()
+	}
+	return &Snapshot{folder: wd.Path(), files: node.files, all: []*Node{node}, nodes: []*Node{node}, sums: map[workdir.Kind]map[string][]*Node{}}
 }
 
 // OpenNodes works like Open, and returns the snapshot with the node of the workdir alone where
@@ -136,6 +142,9 @@ func joinNames(nodes []*Node) string {
 	return phrase.FirstNames(names)
 }
 
+// Close closes the collected files that readers of the snapshot have opened.
+func (s *Snapshot) Close() { s.files.Close() }
+
 // Folder returns the absolute path of the folder.
 func (s *Snapshot) Folder() string { return s.folder }
 
@@ -144,7 +153,7 @@ func (s *Snapshot) All() *Snapshot { return s.Only(s.all) }
 
 // Only returns the snapshot with some of its nodes selected.
 func (s *Snapshot) Only(nodes []*Node) *Snapshot {
-	return &Snapshot{folder: s.folder, owner: s.owner, all: s.all, nodes: nodes, links: s.links, sums: map[workdir.Kind]map[string][]*Node{}}
+	return &Snapshot{folder: s.folder, owner: s.owner, all: s.all, nodes: nodes, links: s.links, files: s.files, sums: map[workdir.Kind]map[string][]*Node{}}
 }
 
 // Alone reports whether the folder is the workdir of its one node, so that output need not name

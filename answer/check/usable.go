@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
 )
 
@@ -15,7 +16,8 @@ var ErrNothing = errors.New("nothing to check")
 // usable returns the nodes of a set that have data and whose OVS databases can be read, and sentences
 // about the others.
 func usable(ctx context.Context, selected *snapshot.Snapshot) (*snapshot.Snapshot, []string, error) {
-	var names, bad []string
+	var good []*snapshot.Node
+	var bad []string
 	empty := true
 	for _, node := range selected.Nodes() {
 		wd, err := node.Workdir()
@@ -27,11 +29,11 @@ func usable(ctx context.Context, selected *snapshot.Snapshot) (*snapshot.Snapsho
 			return nil, nil, err
 		}
 		empty = empty && len(data) == 0
-		if err := readable(ctx, wd.SwitchDatabase()); err != nil {
+		if err := readable(ctx, wd, wd.SwitchDatabase()); err != nil {
 			bad = append(bad, fmt.Sprintf("node %s: %v", node.Name, err))
 			continue
 		}
-		names = append(names, node.Name)
+		good = append(good, node)
 	}
 	switch {
 	case empty:
@@ -40,19 +42,18 @@ func usable(ctx context.Context, selected *snapshot.Snapshot) (*snapshot.Snapsho
 		return nil, nil, ctx.Err()
 	case len(bad) == 0:
 		return selected, nil, nil
-	case len(names) == 0:
+	case len(good) == 0:
 		return nil, nil, fmt.Errorf("%w: %s", ErrNothing, bad[0])
 	}
-	found, err := snapshot.Open(selected.Folder(), names)
-	return found, bad, err
+	return selected.Only(good), bad, nil
 }
 
 // readable returns why an OVS database can't be read; nil for one that can, or that was not collected.
-func readable(ctx context.Context, path string) error {
+func readable(ctx context.Context, wd *workdir.Dir, path string) error {
 	if path == "" {
 		return nil
 	}
-	index, err := file.OpenIndex(ctx, path)
+	index, err := file.IndexOf(ctx, &wd.Data, path)
 	index.Close()
 	return err
 }

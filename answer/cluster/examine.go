@@ -24,7 +24,7 @@ func Examine(ctx context.Context, files []Member) (*Report, error) {
 		if given.Path == "" {
 			continue
 		}
-		read, err := raft.Read(ctx, given.Path)
+		read, err := raft.Read(ctx, given.dir, given.Path)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -255,7 +255,7 @@ func (l *lab) tries(members ...*ovs.Member) (printed []*ovs.Member) {
 	for _, m := range members {
 		var since time.Time
 		l.Wait(m.Name+" asks for votes", func() bool {
-			log, err := raft.Read(l.t.Context(), m.File)
+			log, err := raft.Read(l.t.Context(), nil, m.File)
 			if since.IsZero() && strings.Contains(m.Status(), "Status: disconnected") {
 				since = time.Now()
 			}
@@ -449,7 +449,7 @@ func TestMemberHasLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.Wait("it has left", func() bool {
-				log, err := raft.Read(t.Context(), left.File)
+				log, err := raft.Read(t.Context(), nil, left.File)
 				return err == nil && log.Left
 			})
 			left.Stop()
@@ -702,7 +702,7 @@ func fullFileSystem(t *testing.T) (l *lab, full *ovs.Member) {
 	l.Wait("it cannot write", func() bool {
 		l.write(leader, 5)
 		status, _ := raft.ParseStatus(full.Status()) // before the file: what comes between the two is not missing in it
-		log, err := raft.Read(t.Context(), full.File)
+		log, err := raft.Read(t.Context(), nil, full.File)
 		return err == nil && status.Last > log.Last()+1
 	})
 	return l, full
@@ -720,7 +720,7 @@ func TestFileSystemIsFull(t *testing.T) {
 	l, full := fullFileSystem(t)
 	kind, words := cluster.Failed, "disk is full"
 	ovs.Await(t, "the leader to miss the member", func() bool { // for two election timers
-		if log, err := raft.Read(t.Context(), full.File); err == nil && log.Gap { // a short record had room, so the file is broken already
+		if log, err := raft.Read(t.Context(), nil, full.File); err == nil && log.Gap { // a short record had room, so the file is broken already
 			kind, words = cluster.RefusedLog, "a full disk"
 		}
 		return problem(l.examine(l.collect(l.Members, l.Members...)), kind) != nil
@@ -742,7 +742,7 @@ func TestFullFileSystemGotRoom(t *testing.T) {
 	l.room(full)
 	l.write(l.Leader(), 2)
 	l.Wait("the file has a gap", func() bool {
-		log, err := raft.Read(t.Context(), full.File)
+		log, err := raft.Read(t.Context(), nil, full.File)
 		return err == nil && log.Gap
 	})
 	full.Stop()
@@ -861,7 +861,7 @@ func TestEntriesOfAnOldLeader(t *testing.T) {
 	failed := make(chan error, 1)
 	go func() { failed <- old.TryTransact(`{"op":"insert","table":"Logical_Switch","row":{"name":"lost"}}`) }()
 	l.Wait("the entry is in its file", func() bool {
-		log, err := raft.Read(t.Context(), old.File)
+		log, err := raft.Read(t.Context(), nil, old.File)
 		return err == nil && log.Last() > log.Committed
 	})
 	old.Kill()

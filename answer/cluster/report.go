@@ -2,7 +2,11 @@
 // member has and lacks, what is wrong, and which commands repair it.
 package cluster
 
-import "time"
+import (
+	"time"
+
+	"ovs-offline/internal/workdir"
+)
 
 // Member is the file of a cluster's member, what its server printed of itself, or both.
 type Member struct {
@@ -14,6 +18,8 @@ type Member struct {
 	// Place and Control are the paths of the file and of the control socket on its server. Empty means
 	// the paths of the packages of distributions.
 	Place, Control string
+
+	dir *workdir.Data // whose readers share the file; nil for none
 }
 
 // Report is what the members' files say.

@@ -44,7 +44,7 @@ func filesOf(wd *workdir.Dir, manifest *workdir.Manifest, kind workdir.Kind, see
 		if info, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 			continue // a link leads to the database of another node of the set
 		}
-		member := Member{Path: file}
+		member := Member{Path: file, dir: &wd.Data}
 		member.describe(wd, manifest.Collection(kind), wd.Relative(file), seen)
 		if member.Path != "" {
 			found = append(found, member)
@@ -52,7 +52,7 @@ func filesOf(wd *workdir.Dir, manifest *workdir.Manifest, kind workdir.Kind, see
 	}
 	own := map[workdir.Kind]string{workdir.NB: workdir.HostStatusNB, workdir.SB: workdir.HostStatusSB}[kind]
 	for _, file := range append(statuses, wd.HostRecorded(own)) {
-		text, _, err := workdir.CollectedText(file)
+		text, _, err := wd.CollectedText(file)
 		if err != nil {
 			return nil, err
 		}

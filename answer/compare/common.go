@@ -2,7 +2,7 @@ package compare
 
 import (
 	"fmt"
-	"os"
+	"io"
 	"strings"
 
 	"ovs-offline/internal/openflow"
@@ -50,22 +50,26 @@ type comparerSide struct {
 
 // bothHave reports whether both sides have a dump, or the one that has it has no entries.
 func (c *comparer) bothHave(pair *nodePair, bridge string, dump workdir.Dump) bool {
-	old, now := existing(pair.old.dir.DumpFile(bridge, dump)), existing(pair.new.dir.DumpFile(bridge, dump))
-	if old != "" && now != "" {
+	old, now := pair.old.has(bridge, dump), pair.new.has(bridge, dump)
+	if old && now {
 		return true
 	}
-	if old+now != "" && hasEntries(old+now, dump) {
+	if old && pair.old.hasEntries(bridge, dump) || now && pair.new.hasEntries(bridge, dump) {
 		c.missing(fmt.Sprintf("%s of bridge %s of node %s: only one side has them, and flows that use them are compared by their numbers", dump, bridge, pair.new.name))
 	}
 	return false
 }
 
-func hasEntries(path string, dump workdir.Dump) bool {
+func (n *capturedNode) has(bridge string, dump workdir.Dump) bool {
+	return existing(n.dir.DumpFile(bridge, dump)) != ""
+}
+
+func (n *capturedNode) hasEntries(bridge string, dump workdir.Dump) bool {
 	read := openflow.Groups
 	if dump == workdir.Meters {
 		read = openflow.Meters
 	}
-	list, err := entries(path, read)
+	list, err := entries(n.dir, n.dir.DumpFile(bridge, dump), read)
 	return err != nil || len(list) > 0
 }
 
@@ -78,7 +82,7 @@ func (n *capturedNode) dumpVersion(bridge string, dump workdir.Dump) openflow.Ve
 			return v
 		}
 	}
-	file, ok, err := workdir.OpenCollected(path)
+	file, ok, err := n.dir.Collected(path)
 	if !ok || err != nil {
 		return 0
 	}
@@ -87,10 +91,10 @@ func (n *capturedNode) dumpVersion(bridge string, dump workdir.Dump) openflow.Ve
 }
 
 // headVersion returns the version that the header of a dump names.
-func headVersion(f *os.File) openflow.Version {
+func headVersion(f io.Reader) openflow.Version {
 	const most = 4096
 	head := make([]byte, most)
-	n, _ := f.Read(head)
+	n, _ := io.ReadFull(f, head)
 	_, v := openflow.Identify([]byte(strings.ToValidUTF8(string(head[:n]), "")))
 	return v
 }

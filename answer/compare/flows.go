@@ -115,20 +115,20 @@ func (n *capturedNode) flows(ctx context.Context, bridge string, common common) 
 	var err error
 	var names *rules.Rules
 	if found.zone != nil {
-		if found.layout, err = found.zone.rules.ReadLayout(ctx, found.path); err != nil {
+		if found.layout, err = found.zone.rules.ReadLayout(ctx, &n.dir.Data, found.path); err != nil {
 			return nil, err
 		}
 		if found.layout != (rules.Layout{}) {
 			names = found.zone.rules
 		}
 	}
-	found.conjunctions = sync.OnceValues(func() (rules.Conjunctions, error) { return readConjunctions(ctx, found.path) })
+	found.conjunctions = sync.OnceValues(func() (rules.Conjunctions, error) { return readConjunctions(ctx, n.dir, found.path) })
 	found.numbers, err = n.readNumbers(bridge, names, common)
 	return found, err
 }
 
-func readConjunctions(ctx context.Context, path string) (rules.Conjunctions, error) {
-	dump, ok, err := workdir.OpenCollected(path)
+func readConjunctions(ctx context.Context, wd *workdir.Dir, path string) (rules.Conjunctions, error) {
+	dump, ok, err := wd.Collected(path)
 	if !ok {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func readConjunctions(ctx context.Context, path string) (rules.Conjunctions, err
 // all yields the flows of the dump. Lines that are no flows are left out.
 func (f *bridgeFlows) all(ctx context.Context) iter.Seq2[openflow.Flow, error] {
 	return func(yield func(openflow.Flow, error) bool) {
-		dump, ok, err := workdir.OpenCollected(f.path)
+		dump, ok, err := f.node.dir.Collected(f.path)
 		if !ok {
 			yield(openflow.Flow{}, err)
 			return

@@ -168,7 +168,7 @@ func addCounters(old, now, before, after map[string]string) {
 // listing returns the rows of a table that ovs-vsctl list printed, by UUID; ok is false if its
 // output was not recorded.
 func listing(wd *workdir.Dir, table string) (rows map[string]ovsdb.Record, ok bool, err error) {
-	file, ok, err := workdir.OpenCollected(wd.Recorded(workdir.RecordedList(table)))
+	file, ok, err := wd.Collected(wd.Recorded(workdir.RecordedList(table)))
 	if !ok {
 		return nil, false, err
 	}

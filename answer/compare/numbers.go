@@ -35,7 +35,7 @@ func (n *capturedNode) readNumbers(bridge string, of *rules.Rules, common common
 	}
 	found.readPorts(bridges, bridge)
 	if common.meters {
-		meters, err := entries(n.dir.DumpFile(bridge, workdir.Meters), openflow.Meters)
+		meters, err := entries(n.dir, n.dir.DumpFile(bridge, workdir.Meters), openflow.Meters)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func (n *capturedNode) readNumbers(bridge string, of *rules.Rules, common common
 		}
 	}
 	if common.groups {
-		groups, err := entries(n.dir.DumpFile(bridge, workdir.Groups), openflow.Groups)
+		groups, err := entries(n.dir, n.dir.DumpFile(bridge, workdir.Groups), openflow.Groups)
 		if err != nil {
 			return nil, err
 		}
@@ -64,8 +64,8 @@ func afterID(text, separator string) string {
 }
 
 // entries reads the groups or the meters of a dump; none if it was not collected.
-func entries(path string, read func(io.Reader) ([]openflow.Entry, []openflow.Problem)) ([]openflow.Entry, error) {
-	dump, ok, err := workdir.OpenCollected(path)
+func entries(wd *workdir.Dir, path string, read func(io.Reader) ([]openflow.Entry, []openflow.Problem)) ([]openflow.Entry, error) {
+	dump, ok, err := wd.Collected(path)
 	if !ok {
 		return nil, err
 	}

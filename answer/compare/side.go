@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 
@@ -70,7 +71,7 @@ func OfSet(ctx context.Context, name string, selected *snapshot.Snapshot) (*Side
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	side := &Side{name: name, nodes: map[string]*capturedNode{}, remarks: append(selected.Remarks(), remarks...)}
-	side.closers = append(side.closers, func() { ovn.CloseAll(deployments) })
+	side.closers = append(side.closers, selected.Close, func() { ovn.CloseAll(deployments) })
 	if err := side.add(selected.Nodes(), deployments); err != nil {
 		side.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -153,8 +154,7 @@ func hostNames(nodes []*snapshot.Node) map[string]string {
 }
 
 func existing(path string) string {
-	if f, ok, err := workdir.OpenCollected(path); ok && err == nil {
-		f.Close()
+	if _, err := os.Stat(path); err == nil {
 		return path
 	}
 	return ""

@@ -189,11 +189,11 @@ type comparison struct {
 
 func (c *comparison) open(ctx context.Context) (err error) {
 	wd := c.node.wd
-	if c.sb, err = file.OpenIndex(ctx, wd.Database(workdir.SB)); err != nil {
+	if c.sb, err = file.IndexOf(ctx, &wd.Data, wd.Database(workdir.SB)); err != nil {
 		return err
 	}
 	if exists(wd.Database(workdir.NB)) {
-		if c.nb, err = file.OpenIndex(ctx, wd.Database(workdir.NB)); err != nil {
+		if c.nb, err = file.IndexOf(ctx, &wd.Data, wd.Database(workdir.NB)); err != nil {
 			c.sb.Close()
 		}
 	}

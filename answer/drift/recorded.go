@@ -46,7 +46,7 @@ func readNode(ctx context.Context, wd *workdir.Dir) (*recordedNode, error) {
 	recorded.partial = recorded.manifest.Partial(wd.Relative(wd.DumpFile(recorded.bridge, workdir.Flows)))
 	readers := map[workdir.Dump]io.Reader{}
 	for _, dump := range []workdir.Dump{workdir.Flows, workdir.Groups, workdir.Meters} {
-		file, ok, err := workdir.OpenCollected(wd.DumpFile(recorded.bridge, dump))
+		file, ok, err := wd.Collected(wd.DumpFile(recorded.bridge, dump))
 		switch {
 		case err != nil:
 			return nil, err
@@ -66,7 +66,7 @@ func readNode(ctx context.Context, wd *workdir.Dir) (*recordedNode, error) {
 
 // readDatabase reads from the OVS database which bridge ovn-controller uses.
 func (n *recordedNode) readDatabase(ctx context.Context) error {
-	conf, err := file.OpenIndex(ctx, n.wd.SwitchDatabase(), ovsdb.OVS, "Bridge", "Interface")
+	conf, err := file.IndexOf(ctx, &n.wd.Data, n.wd.SwitchDatabase(), ovsdb.OVS, "Bridge", "Interface")
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (n *recordedNode) readDatabase(ctx context.Context) error {
 
 // countFlows returns the number of recorded flows of a bridge.
 func (n *recordedNode) countFlows(ctx context.Context, bridge string) (count int, err error) {
-	file, ok, err := workdir.OpenCollected(n.wd.DumpFile(bridge, workdir.Flows))
+	file, ok, err := n.wd.Collected(n.wd.DumpFile(bridge, workdir.Flows))
 	if err != nil || !ok {
 		return 0, err
 	}

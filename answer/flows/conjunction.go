@@ -13,6 +13,7 @@ func (b *Bridge) conjunctions() (rules.Conjunctions, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer file.Close()
 	b.conjoined = rules.ReadConjunctions(file)
 	return b.conjoined, nil
 }

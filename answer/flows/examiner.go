@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -235,7 +234,7 @@ func (b *Bridge) hashed() map[string][]string {
 		return b.groups
 	}
 	b.groups = map[string][]string{}
-	file, err := os.Open(strings.TrimSuffix(b.dump, string(workdir.Flows)+".dump") + string(workdir.Groups) + ".dump")
+	file, err := b.dir.Open(b.dir.DumpFile(b.Name, workdir.Groups))
 	if err != nil {
 		return b.groups
 	}

@@ -119,6 +119,7 @@ func (n *Node) eachFlow(ctx context.Context, bridge *Bridge, filter *Filter, wan
 	if err != nil {
 		return err
 	}
+	defer file.Close()
 	count, lost := 0, done.Lost
 	uncounted := false
 	defer func() {
@@ -308,6 +309,7 @@ func readAgain(ctx context.Context, nodes []*Node, places []place, use func(inde
 			return err
 		}
 		flow, err := openflow.FlowAt(dump, from.at)
+		dump.Close()
 		if err != nil {
 			return fmt.Errorf("the flows of bridge %s changed while they were read: %w", bridge.Name, err)
 		}

@@ -82,7 +82,7 @@ type recorded struct {
 // readMegaflows reads the recorded flows of the datapath. lost counts the lines that can't
 // be read.
 func readMegaflows(ctx context.Context, wd *workdir.Dir) (list []*recorded, lost int, err error) {
-	file, ok, err := workdir.OpenCollected(wd.Recorded(workdir.RecordedDatapathFlows))
+	file, ok, err := wd.Collected(wd.Recorded(workdir.RecordedDatapathFlows))
 	if err != nil {
 		return nil, 0, err
 	}

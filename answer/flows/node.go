@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -40,8 +38,8 @@ type Node struct {
 type Bridge struct {
 	Name string
 
+	dir    *workdir.Dir
 	dump   string
-	file   *os.File          // the dump, once flows has opened it
 	layout rules.Layout      // zero for a bridge without OVN's flows
 	agent  string            // the kind of the bridge, on a node of neutron's Open vSwitch agent
 	ports  map[string]ofPort // by OpenFlow number
@@ -51,18 +49,8 @@ type Bridge struct {
 	groups    map[string][]string // see hashed; nil if not read yet
 }
 
-// flows returns the dump of the bridge's flows from its beginning. It opens the dump once, until the node is closed: a page with all stages
-// reads it a hundred times.
-func (b *Bridge) flows() (*io.SectionReader, error) {
-	if b.file == nil {
-		file, err := os.Open(b.dump)
-		if err != nil {
-			return nil, err
-		}
-		b.file = file
-	}
-	return io.NewSectionReader(b.file, 0, math.MaxInt64), nil
-}
+// flows opens the dump of the bridge's flows.
+func (b *Bridge) flows() (*workdir.Opened, error) { return b.dir.Open(b.dump) }
 
 // ofPort is a port of a bridge.
 type ofPort struct{ name, logical string }
@@ -87,13 +75,8 @@ func Open(ctx context.Context, name string, wd *workdir.Dir, bridge string) (*No
 	return node, nil
 }
 
-// Close closes the databases and dumps.
+// Close closes the databases.
 func (n *Node) Close() {
-	for _, b := range n.Bridges {
-		if b.file != nil {
-			b.file.Close()
-		}
-	}
 	for _, x := range []*file.Index{n.nb, n.sb, n.conf, n.parts} {
 		if x != nil {
 			x.Close()
@@ -143,7 +126,7 @@ func (n *Node) useDatabases(ctx context.Context) (err error) {
 		if n.rules == nil {
 			continue
 		}
-		if bridge.layout, err = n.rules.ReadLayout(ctx, bridge.dump); err != nil {
+		if bridge.layout, err = n.rules.ReadLayout(ctx, &n.dir.Data, bridge.dump); err != nil {
 			return fmt.Errorf("the flows of bridge %s: %w", bridge.Name, err)
 		}
 	}
@@ -161,7 +144,7 @@ func (n *Node) openDatabases(ctx context.Context) error {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		group.Go(func() (err error) { *to, err = file.OpenIndex(ctx, path); return err })
+		group.Go(func() (err error) { *to, err = file.IndexOf(ctx, &n.dir.Data, path); return err })
 	}
 	return group.Wait()
 }
@@ -178,7 +161,7 @@ func (n *Node) findBridges(only string) error {
 	}
 	for _, name := range all {
 		if only == "" || name == only {
-			n.Bridges = append(n.Bridges, &Bridge{Name: name, dump: n.dir.DumpFile(name, workdir.Flows)})
+			n.Bridges = append(n.Bridges, &Bridge{Name: name, dir: n.dir, dump: n.dir.DumpFile(name, workdir.Flows)})
 			if partial := manifest.Partial(n.dir.Relative(n.dir.DumpFile(name, workdir.Flows))); partial != nil {
 				n.Remarks = append(n.Remarks, fmt.Sprintf("bridge %s: only a part of its flows was collected: %s", name, partial))
 			}
@@ -240,7 +223,7 @@ func (b *Bridge) addPort(iface *node.Interface) {
 }
 
 func (n *Node) readShown(bridge *Bridge) error {
-	file, ok, err := workdir.OpenCollected(n.dir.BridgeRecorded(bridge.Name, workdir.RecordedShow))
+	file, ok, err := n.dir.Collected(n.dir.BridgeRecorded(bridge.Name, workdir.RecordedShow))
 	if err != nil || !ok {
 		return err
 	}

@@ -46,14 +46,14 @@ func ReadRecorded(ctx context.Context, source Source, use func(Recorded) error) 
 // dpif/show.
 func recordedPortNames(wd *workdir.Dir) (map[string]string, error) {
 	names := map[string]string{}
-	datapath, _, err := workdir.CollectedText(wd.Recorded(workdir.RecordedDatapathShow))
+	datapath, _, err := wd.CollectedText(wd.Recorded(workdir.RecordedDatapathShow))
 	if err != nil {
 		return nil, err
 	}
 	for port := range appctl.DatapathPorts(datapath) {
 		names[port.Number] = port.Name
 	}
-	bridges, _, err := workdir.CollectedText(wd.Recorded(workdir.RecordedDpifShow))
+	bridges, _, err := wd.CollectedText(wd.Recorded(workdir.RecordedDpifShow))
 	if err != nil {
 		return nil, err
 	}

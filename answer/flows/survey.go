@@ -70,7 +70,7 @@ var ErrNoMegaflows = errors.New("no dpctl/dump-flows was recorded: collect a sou
 
 // ReadSurvey reads the recorded flows of the datapath of a node, and calls also with each.
 func ReadSurvey(ctx context.Context, wd *workdir.Dir, also func(appctl.Megaflow)) (*Survey, error) {
-	file, ok, err := workdir.OpenCollected(wd.Recorded(workdir.RecordedDatapathFlows))
+	file, ok, err := wd.Collected(wd.Recorded(workdir.RecordedDatapathFlows))
 	if err != nil {
 		return nil, err
 	}

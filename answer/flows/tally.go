@@ -103,6 +103,7 @@ func (t *tallied) read(ctx context.Context, bridge *Bridge, at int) error {
 	if err != nil {
 		return err
 	}
+	defer file.Close()
 	lines := 0
 	for flow, problem := range openflow.RawFlows(file) {
 		if lines++; lines%1024 == 0 && ctx.Err() != nil {

@@ -28,7 +28,7 @@ func read(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, tables ...str
 	if kind == workdir.OVS { // a start makes one where none was collected
 		path = cmp.Or(wd.SwitchDatabase(), wd.WorkingCopy(kind))
 	}
-	content, remarks, err = file.Read(ctx, path, tables...)
+	content, remarks, err = file.ReadOf(ctx, &wd.Data, path, tables...)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, "", nil, fmt.Errorf("%w in %s: no %s database was collected", ErrNoDatabase, wd.Path(), kind.Title())
 	}

@@ -21,7 +21,7 @@ type recorded struct {
 
 func readRecorded(wd *workdir.Dir, bridges []string) (*recorded, error) {
 	recorded := &recorded{interfaces: map[string]ovsdb.Record{}, ports: map[string]map[string]bool{}, members: map[string]map[string]string{}}
-	err := readFile(wd.Recorded(workdir.RecordedListInterface), func(reader io.Reader) error {
+	err := readFile(wd, wd.Recorded(workdir.RecordedListInterface), func(reader io.Reader) error {
 		interfaces, err := ovsdb.Listing(reader)
 		for _, record := range interfaces {
 			recorded.interfaces[record.Column("name")] = record
@@ -32,7 +32,7 @@ func readRecorded(wd *workdir.Dir, bridges []string) (*recorded, error) {
 		return nil, err
 	}
 	for _, bridge := range bridges {
-		err := readFile(wd.BridgeRecorded(bridge, workdir.RecordedShow), func(reader io.Reader) error {
+		err := readFile(wd, wd.BridgeRecorded(bridge, workdir.RecordedShow), func(reader io.Reader) error {
 			recorded.ports[bridge] = map[string]bool{}
 			for _, port := range openflow.Show(reader).Ports {
 				recorded.ports[bridge][strconv.Itoa(port.Number)] = port.Down()
@@ -43,14 +43,14 @@ func readRecorded(wd *workdir.Dir, bridges []string) (*recorded, error) {
 			return nil, err
 		}
 	}
-	bonds, _, err := workdir.CollectedText(wd.Recorded(workdir.RecordedBond))
+	bonds, _, err := wd.CollectedText(wd.Recorded(workdir.RecordedBond))
 	recorded.readBonds(bonds)
 	return recorded, err
 }
 
 // readFile reads a recorded file; it skips a missing one.
-func readFile(path string, read func(io.Reader) error) error {
-	file, ok, err := workdir.OpenCollected(path)
+func readFile(wd *workdir.Dir, path string, read func(io.Reader) error) error {
+	file, ok, err := wd.Collected(path)
 	if !ok {
 		return err
 	}

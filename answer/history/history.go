@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
 )
 
 // Query selects events. The zero value selects all.
@@ -26,10 +27,11 @@ type Query struct {
 
 // Source is one database with the logs of its clients.
 type Source struct {
-	Node   string // of a set, "" for a database of several nodes, or for the only node
-	Title  string // of the database, for people: "OVN NB"
-	Schema string // its name: "OVN_Northbound"
-	File   string // "" if only logs are known
+	Node   string        // of a set, "" for a database of several nodes, or for the only node
+	Title  string        // of the database, for people: "OVN NB"
+	Schema string        // its name: "OVN_Northbound"
+	File   string        // "" if only logs are known
+	Dir    *workdir.Data // whose readers share the file; nil for none
 	Logs   []string
 }
 
@@ -174,7 +176,7 @@ func (q Query) open(ctx context.Context, source Source) (streams []*stream, err 
 }
 
 func (q Query) openDatabase(ctx context.Context, source Source) (*stream, error) {
-	log, err := file.OpenLog(ctx, source.File, q.selection())
+	log, err := file.OpenLog(ctx, source.Dir, source.File, q.selection())
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (r *reader) readPorts() error {
 		return err
 	}
 	for _, bridge := range bridges {
-		shown, ok, err := workdir.OpenCollected(r.dir.BridgeRecorded(bridge, workdir.RecordedShow))
+		shown, ok, err := r.dir.Collected(r.dir.BridgeRecorded(bridge, workdir.RecordedShow))
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (r *reader) readPorts() error {
 
 // recordedText returns a collected text, "" if it was not collected.
 func (r *reader) recordedText(path string) (string, error) {
-	in, ok, err := workdir.OpenCollected(path)
+	in, ok, err := r.dir.Collected(path)
 	if err != nil || !ok {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (r *reader) layout(ctx context.Context, bridge string, keys []openflow.Key)
 	}
 	dump := r.dir.DumpFile(bridge, workdir.Flows)
 	if _, err := os.Stat(dump); err == nil {
-		layout, err := r.rules.ReadLayout(ctx, dump)
+		layout, err := r.rules.ReadLayout(ctx, &r.dir.Data, dump)
 		if err != nil {
 			return layout, fmt.Errorf("node %s: the flows of bridge %s: %w", r.Name, bridge, err)
 		}

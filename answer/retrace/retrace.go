@@ -173,7 +173,7 @@ const maxBytes = 64 << 20
 // recorded returns the traces of a node, in the order of the text in which they were pasted.
 func recorded(wd *workdir.Dir) (all []tracetext.Trace, err error) {
 	for _, name := range []string{workdir.RecordedTraces, workdir.RecordedLogicalTraces} {
-		file, ok, err := workdir.OpenCollected(wd.Recorded(name))
+		file, ok, err := wd.Collected(wd.Recorded(name))
 		if err != nil {
 			return nil, err
 		}

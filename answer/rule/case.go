@@ -69,20 +69,20 @@ func Of(deployments []*ovn.Deployment, programs Programs) *Case {
 
 // Output returns what a command of a whole node printed, "" where that was not recorded.
 func (n *Node) Output(name recording.Name) (string, error) {
-	text, _, err := workdir.CollectedText(n.Dir.Recorded(string(name)))
+	text, _, err := n.Dir.CollectedText(n.Dir.Recorded(string(name)))
 	return text, err
 }
 
 // BridgeOutput returns what a command printed for a bridge, "" where that was not recorded.
 func (n *Node) BridgeOutput(bridge string, name recording.Name) (string, error) {
-	text, _, err := workdir.CollectedText(n.Dir.BridgeRecorded(bridge, string(name)))
+	text, _, err := n.Dir.CollectedText(n.Dir.BridgeRecorded(bridge, string(name)))
 	return text, err
 }
 
 // Printed returns the rows of a table of the OVS database as ovs-vsctl list printed them, with the states that no database file holds: of
 // a table that was printed in part, only if each row has the columns. It returns none where that was not recorded.
 func (n *Node) Printed(table string, columns ...string) ([]ovsdb.Record, error) {
-	file, ok, err := workdir.OpenCollected(n.Dir.Recorded(workdir.RecordedList(table)))
+	file, ok, err := n.Dir.Collected(n.Dir.Recorded(workdir.RecordedList(table)))
 	if err != nil {
 		return nil, err
 	}

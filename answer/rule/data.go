@@ -79,14 +79,14 @@ func SB(tables ...Table) Data {
 
 // Output is what a command of a whole node printed.
 func Output(name recording.Name) Data {
-	return dataOf(titleOf(name), func(n *Node) (bool, error) { return collected(n.Dir.Recorded(string(name))) })
+	return dataOf(titleOf(name), func(n *Node) (bool, error) { return collected(n.Dir, n.Dir.Recorded(string(name))) })
 }
 
 // Printed is a table of the OVS database as ovs-vsctl list printed it, or of it rows with these columns.
 func Printed(table string, columns ...string) Data {
 	name := titleOf(recording.Name(workdir.RecordedList(table)))
 	printed := dataOf(name, func(n *Node) (bool, error) {
-		if ok, err := collected(n.Dir.Recorded(workdir.RecordedList(table))); ok || err != nil {
+		if ok, err := collected(n.Dir, n.Dir.Recorded(workdir.RecordedList(table))); ok || err != nil {
 			return ok, err
 		}
 		known, part, err := n.known(table)
@@ -101,7 +101,7 @@ func BridgeOutput(name recording.Name) Data {
 	return dataOf(titleOf(name), func(n *Node) (bool, error) {
 		bridges, err := n.RecordedBridges()
 		for _, bridge := range bridges {
-			if ok, err := collected(n.Dir.BridgeRecorded(bridge, string(name))); ok || err != nil {
+			if ok, err := collected(n.Dir, n.Dir.BridgeRecorded(bridge, string(name))); ok || err != nil {
 				return ok, err
 			}
 		}
@@ -111,7 +111,7 @@ func BridgeOutput(name recording.Name) Data {
 
 // HostOutput is what tells about the machine. title names it for people.
 func HostOutput(name, title string) Data {
-	return dataOf(title, func(n *Node) (bool, error) { return collected(n.Dir.HostRecorded(name)) })
+	return dataOf(title, func(n *Node) (bool, error) { return collected(n.Dir, n.Dir.HostRecorded(name)) })
 }
 
 // Dumps are the OpenFlow flows of bridges.
@@ -163,14 +163,13 @@ func titleOf(name recording.Name) string {
 }
 
 // collected reports whether a file was collected and holds something.
-func collected(path string) (bool, error) {
-	file, ok, err := workdir.OpenCollected(path)
+func collected(wd *workdir.Dir, path string) (bool, error) {
+	file, ok, err := wd.Collected(path)
 	if !ok {
 		return false, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	return err == nil && info.Size() > 0, err
+	return file.Size() > 0, nil
 }
 
 // Lacks returns the names of what a rule needs and a case does not have, nil if the rule could look at something.

@@ -9,7 +9,7 @@ import (
 
 // HostOutput returns what a command printed about the machine, "" where that was not recorded.
 func (n *Node) HostOutput(name string) (string, error) {
-	text, _, err := workdir.CollectedText(n.Dir.HostRecorded(name))
+	text, _, err := n.Dir.CollectedText(n.Dir.HostRecorded(name))
 	return text, err
 }
 

@@ -140,7 +140,7 @@ func (l *lacking) describe(found *Result, smallest *file.Whole) {
 
 // attachedTo returns the logical ports that have an interface on a node.
 func attachedTo(ctx context.Context, node ovn.Node) (map[string]bool, error) {
-	index, err := file.OpenIndex(ctx, node.Dir.SwitchDatabase())
+	index, err := file.IndexOf(ctx, &node.Dir.Data, node.Dir.SwitchDatabase())
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node.Name, err)
 	}

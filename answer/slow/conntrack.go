@@ -122,7 +122,7 @@ const most = 10
 
 // readConntrack counts the recorded connections of a node; nil if none were recorded.
 func readConntrack(ctx context.Context, n *rule.Node, known func() (*names.Names, error)) (*Conntrack, error) {
-	file, ok, err := workdir.OpenCollected(n.Dir.Recorded(workdir.RecordedConntrack))
+	file, ok, err := n.Dir.Collected(n.Dir.Recorded(workdir.RecordedConntrack))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func nameZones(n *rule.Node, result *Conntrack, known *names.Names) error {
 			zones.AddIDs(row.Map("external_ids"))
 		}
 	}
-	if printed, ok, err := workdir.OpenCollected(n.Dir.Recorded(workdir.RecordedZones)); err != nil {
+	if printed, ok, err := n.Dir.Collected(n.Dir.Recorded(workdir.RecordedZones)); err != nil {
 		return err
 	} else if ok && len(zones) == 0 {
 		err := zones.AddPrinted(printed)
@@ -322,7 +322,7 @@ func conntrackLimit(n *rule.Node) (limit int, source string, err error) {
 		limit, err = strconv.Atoi(found[1])
 		return limit, "dpctl/ct-get-maxconns", err
 	}
-	if text, _, err = workdir.CollectedText(n.Dir.HostRecorded(hostSysctl)); err != nil {
+	if text, _, err = n.Dir.CollectedText(n.Dir.HostRecorded(hostSysctl)); err != nil {
 		return 0, "", err
 	}
 	if found := maxSysctl.FindStringSubmatch(text); found != nil {

@@ -11,7 +11,6 @@ import (
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/workdir"
 )
 
 // recordedNode is what was recorded of a node; nil what was not.
@@ -108,7 +107,7 @@ const recordedEngine = "ovn-controller.inc-engine.show-stats"
 
 // readEngine reads how often ovn-controller computed everything again.
 func readEngine(n *rule.Node) ([]appctl.EngineNode, error) {
-	file, ok, err := workdir.OpenCollected(n.Dir.HostRecorded(recordedEngine))
+	file, ok, err := n.Dir.Collected(n.Dir.HostRecorded(recordedEngine))
 	if err != nil || !ok {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func isListed(wd *workdir.Dir, bridge string) bool {
 
 // unlearned returns why it is not known which MAC addresses a bridge had learned, "" if it is known.
 func unlearned(node *host.Host, wd *workdir.Dir, bridge string) (string, error) {
-	text, _, err := workdir.CollectedText(wd.BridgeRecorded(bridge, workdir.RecordedFDB))
+	text, _, err := wd.CollectedText(wd.BridgeRecorded(bridge, workdir.RecordedFDB))
 	if text == "" || err != nil {
 		return fmt.Sprintf("the MAC addresses that it had learned were not recorded: ovs-appctl fdb/show %s has them", bridge), err
 	}

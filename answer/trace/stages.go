@@ -34,7 +34,7 @@ func readPipelines(known *rules.Rules, wd *workdir.Dir, node *host.Host, ovs *fi
 		return found, err
 	}
 	for _, bridge := range bridgesOf(node) {
-		layout, err := known.ReadLayout(context.Background(), wd.DumpFile(bridge, workdir.Flows))
+		layout, err := known.ReadLayout(context.Background(), &wd.Data, wd.DumpFile(bridge, workdir.Flows))
 		if err != nil {
 			return found, fmt.Errorf("the flows of bridge %s: %w", bridge, err)
 		}

@@ -11,7 +11,13 @@ import (
 )
 
 // Data is the collected data of a workdir, or of a Staging.
-type Data struct{ path string }
+type Data struct {
+	path  string
+	files *Files // that the readers of a case share; nil for none
+}
+
+// Share makes readers of the workdir's files share them.
+func (d *Data) Share(files *Files) { d.files = files }
 
 // Path returns the absolute path of the workdir.
 func (d *Data) Path() string { return d.path }

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -39,19 +38,7 @@ func OpenCollected(path string) (file *os.File, ok bool, err error) {
 // CollectedText returns the first MaxText bytes of a collected file, "" if it was not collected, and
 // the size of the file.
 func CollectedText(path string) (text string, size int64, err error) {
-	file, ok, err := OpenCollected(path)
-	if !ok {
-		return "", 0, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return "", 0, err
-	}
-	var builder strings.Builder
-	builder.Grow(int(min(info.Size(), MaxText)))
-	_, err = io.Copy(&builder, io.LimitReader(file, MaxText))
-	return builder.String(), info.Size(), err
+	return (*Data)(nil).CollectedText(path)
 }
 
 // openText opens a file of at most MaxText bytes. It follows no link and waits for no pipe,

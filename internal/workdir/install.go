@@ -29,7 +29,7 @@ func (d *Dir) Stage() (*Staging, error) {
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, fmt.Errorf("workdir %s: %w", d.path, err)
 	}
-	return &Staging{Data: Data{root}, target: d, units: map[string]bool{}}, nil
+	return &Staging{Data: Data{path: root}, target: d, units: map[string]bool{}}, nil
 }
 
 // Discard drops the staged collection, unless it is committed: the next command that locks

@@ -228,6 +228,13 @@ func (d *Data) manifestPath() string { return d.join("manifest.json") }
 
 // Manifest reads the manifest. It returns an empty one if nothing was collected yet.
 func (d *Data) Manifest() (*Manifest, error) {
+	if d.Shares() {
+		return d.files.manifest(d.manifestPath(), d.readManifest)
+	}
+	return d.readManifest()
+}
+
+func (d *Data) readManifest() (*Manifest, error) {
 	path := d.manifestPath()
 	manifest := &Manifest{Format: FormatVersion}
 	err := ReadJSON(path, manifest)

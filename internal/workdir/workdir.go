@@ -27,7 +27,7 @@ type Dir struct {
 	lock *filelock.Lock
 }
 
-func newDir(path string) *Dir { return &Dir{Data: Data{path}, Replica: Replica{root: path}} }
+func newDir(path string) *Dir { return &Dir{Data: Data{path: path}, Replica: Replica{root: path}} }
 
 // ErrInUse is wrapped when another command has locked the workdir.
 var ErrInUse = errors.New("in use by another ovs-offline command")

@@ -27,7 +27,7 @@ func bridgeWithoutFlows() rule.Rule {
 				if forwards || len(row.UUIDs("ports")) < 2 {
 					return
 				}
-				empty, readErr := isEmpty(n.Dir.DumpFile(name, workdir.Flows))
+				empty, readErr := isEmpty(n.Dir, n.Dir.DumpFile(name, workdir.Flows))
 				if readErr != nil {
 					err = readErr
 				}
@@ -46,8 +46,8 @@ func bridgeWithoutFlows() rule.Rule {
 }
 
 // isEmpty reports whether a dump was collected and holds no flow.
-func isEmpty(path string) (bool, error) {
-	file, ok, err := workdir.OpenCollected(path)
+func isEmpty(wd *workdir.Dir, path string) (bool, error) {
+	file, ok, err := wd.Collected(path)
 	if !ok {
 		return false, err
 	}

@@ -110,7 +110,7 @@ func readSenders(ctx context.Context, n *rule.Node, bridge string, of func(entry
 
 // readDump lets use read a dump of a bridge, if it was collected.
 func readDump(ctx context.Context, n *rule.Node, bridge string, kind workdir.Dump, use func(io.Reader)) error {
-	file, ok, err := workdir.OpenCollected(n.Dir.DumpFile(bridge, kind))
+	file, ok, err := n.Dir.Collected(n.Dir.DumpFile(bridge, kind))
 	if !ok {
 		return err
 	}

@@ -32,7 +32,7 @@ func (r *reader) readCollected(ctx context.Context) error {
 	if path == "" {
 		return errors.New("no OVS database was collected, and start has not made one of what was printed")
 	}
-	db, err := file.OpenIndex(ctx, path, "Open_vSwitch", "Bridge", "Port", "Interface")
+	db, err := file.IndexOf(ctx, &r.dir.Data, path, "Open_vSwitch", "Bridge", "Port", "Interface")
 	if err != nil {
 		return err
 	}

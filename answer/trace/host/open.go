@@ -191,7 +191,7 @@ func (r *reader) addRows(rows selectRows) error {
 
 // readZones reads the zones that ovn-controller printed (ct-zone-list).
 func (r *reader) readZones() error {
-	recorded, ok, err := workdir.OpenCollected(r.dir.Recorded(workdir.RecordedZones))
+	recorded, ok, err := r.dir.Collected(r.dir.Recorded(workdir.RecordedZones))
 	if err != nil || !ok {
 		return err
 	}
@@ -269,7 +269,7 @@ func (r *reader) readOptions() {
 		}
 		fields := map[odp.Option]string{}
 		r.options[port.Bridge] = fields
-		dump, ok, err := workdir.OpenCollected(r.dir.DumpFile(port.Bridge, workdir.TLV))
+		dump, ok, err := r.dir.Collected(r.dir.DumpFile(port.Bridge, workdir.TLV))
 		if err != nil {
 			r.remark(err.Error())
 		}
@@ -298,7 +298,7 @@ func option(class, kind string) odp.Option {
 // readConntrack reads the recorded connections.
 func (r *reader) readConntrack() error {
 	r.Conntrack = conntrack.Tracker{Name: r.Name, Userspace: r.isUserspace()}
-	recorded, ok, err := workdir.OpenCollected(r.dir.Recorded(workdir.RecordedConntrack))
+	recorded, ok, err := r.dir.Collected(r.dir.Recorded(workdir.RecordedConntrack))
 	if err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func (r *reader) readConntrack() error {
 // headers of tunnels.
 func (r *reader) isUserspace() bool {
 	for _, port := range r.ports {
-		text, _, err := workdir.CollectedText(r.dir.BridgeRecorded(port.Bridge, workdir.RecordedFeatures))
+		text, _, err := r.dir.CollectedText(r.dir.BridgeRecorded(port.Bridge, workdir.RecordedFeatures))
 		if err == nil && appctl.Features(text)["Tunnel push pop"] == "true" {
 			return true
 		}

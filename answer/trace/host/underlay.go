@@ -21,15 +21,15 @@ type Underlay struct {
 // readUnderlay reads the recorded routes and devices of the kernel. Ports whose MTU the OVS
 // database lacks have the MTU of their device.
 func (r *reader) readUnderlay() error {
-	routes, _, err := workdir.CollectedText(r.dir.Recorded(workdir.RecordedRoutes))
+	routes, _, err := r.dir.CollectedText(r.dir.Recorded(workdir.RecordedRoutes))
 	if err != nil {
 		return err
 	}
-	kernel, _, err := workdir.CollectedText(r.dir.Recorded(workdir.RecordedKernelRoutes))
+	kernel, _, err := r.dir.CollectedText(r.dir.Recorded(workdir.RecordedKernelRoutes))
 	if err != nil {
 		return err
 	}
-	links, _, err := workdir.CollectedText(r.dir.Recorded(workdir.RecordedLinks))
+	links, _, err := r.dir.CollectedText(r.dir.Recorded(workdir.RecordedLinks))
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func withShown(ctx context.Context, d *ovn.Deployment) (with *ovn.Deployment, do
 		}
 		tables := map[string][]ovsdb.Record{}
 		for _, name := range []string{workdir.HostShownNB, workdir.HostShownSB} {
-			if err := readShown(tables, node.Dir.HostRecorded(name)); err != nil {
+			if err := readShown(tables, node.Dir, node.Dir.HostRecorded(name)); err != nil {
 				return nil, done, err
 			}
 		}
@@ -43,8 +43,8 @@ func withShown(ctx context.Context, d *ovn.Deployment) (with *ovn.Deployment, do
 }
 
 // readShown adds the rows that a recorded output shows to tables.
-func readShown(tables map[string][]ovsdb.Record, path string) error {
-	in, ok, err := workdir.OpenCollected(path)
+func readShown(tables map[string][]ovsdb.Record, wd *workdir.Dir, path string) error {
+	in, ok, err := wd.Collected(path)
 	if err != nil || !ok {
 		return err
 	}

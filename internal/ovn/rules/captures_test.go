@@ -223,10 +223,10 @@ func TestLayoutStopsOnceItIsClear(t *testing.T) {
 		if err != nil || layout != (Layout{8, 36, 42, 63}) || read >= len(all) {
 			t.Errorf("%s: %+v %v after %d flows of %d", node.Name, layout, err, read, len(all))
 		}
-		if l, err := r.ReadLayout(t.Context(), node.Flows); err != nil || l != layout {
+		if l, err := r.ReadLayout(t.Context(), nil, node.Flows); err != nil || l != layout {
 			t.Errorf("%s: the dump has %+v %v, want %+v", node.Name, l, err, layout)
 		}
-		if l, err := r.ReadLayout(t.Context(), filepath.Join(t.TempDir(), "absent")); err != nil || l != (Layout{}) {
+		if l, err := r.ReadLayout(t.Context(), nil, filepath.Join(t.TempDir(), "absent")); err != nil || l != (Layout{}) {
 			t.Errorf("without a dump: %+v %v", l, err)
 		}
 	}

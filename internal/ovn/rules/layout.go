@@ -148,8 +148,8 @@ func (p *poll) take(flows iter.Seq[openflow.Key]) (Layout, error) {
 // ReadLayout returns the layout of the node that a dump of an integration bridge comes from: the
 // zero Layout for a dump that was not collected. It parses few flows of each table, and stops
 // once the layout is clear.
-func (r *Rules) ReadLayout(ctx context.Context, dump string) (Layout, error) {
-	f, ok, err := workdir.OpenCollected(dump)
+func (r *Rules) ReadLayout(ctx context.Context, data *workdir.Data, dump string) (Layout, error) {
+	f, ok, err := data.Collected(dump)
 	if err != nil || !ok {
 		return Layout{}, err
 	}

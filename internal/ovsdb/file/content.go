@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
 )
 
 // Content holds the rows of some tables of a database file in memory. It lacks ephemeral
@@ -21,13 +23,21 @@ type Content struct {
 // Read reads the named tables of the database file src, or all tables if none is named. It
 // repairs the data as OpenIndex does, and returns the remarks of the index.
 func Read(ctx context.Context, src string, tables ...string) (*Content, []string, error) {
-	index, err := OpenIndex(ctx, src, tables...)
+	return ReadOf(ctx, nil, src, tables...)
+}
+
+// ReadOf works like Read for a file of a workdir, which the readers of a case share.
+func ReadOf(ctx context.Context, data *workdir.Data, src string, tables ...string) (*Content, []string, error) {
+	index, err := IndexOf(ctx, data, src, tables...)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer index.Close()
 	content := &Content{Info: index.Info, Changed: index.Changed, rows: map[string][]ovsdb.Row{}}
 	for table := range index.tables {
+		if len(tables) > 0 && !slices.Contains(tables, table) {
+			continue
+		}
 		for row, err := range index.Rows(table) {
 			if err != nil {
 				return nil, index.Remarks, fmt.Errorf("%s: %w", src, err)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 )
@@ -23,7 +24,8 @@ import (
 // southbound database has half a million logical flows, and a question needs a
 // hundred. Its methods may be called concurrently.
 type Index struct {
-	Path    string // of the database file
+	Path    string        // of the database file
+	Dir     *workdir.Data // whose readers share the file; nil for none
 	Info    Info
 	Remarks []string  // what was repaired or left out, as in Standalone
 	Changed time.Time // of the last transaction; zero if no record has a time
@@ -57,10 +59,53 @@ type rowChange struct {
 // of an undamaged standalone file are read from src itself, which must not change; of
 // another file, from a repaired copy, for which it needs space.
 func OpenIndex(ctx context.Context, src string, tables ...string) (*Index, error) {
-	from, err := openSource(ctx, src)
+	from, err := openSource(ctx, nil, src)
 	if err != nil {
 		return nil, err
 	}
+	return newIndex(ctx, src, from, tables)
+}
+
+// IndexOf works like OpenIndex for a file of a workdir. Where a case shares its files, the index is of all tables, and all readers have
+// the same one, which stays open until the case is closed.
+func IndexOf(ctx context.Context, data *workdir.Data, src string, tables ...string) (*Index, error) {
+	if !data.Shares() {
+		return OpenIndex(ctx, src, tables...)
+	}
+	if err := interrupt.CheckRegular(src); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	file, err := data.Open(src)
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	made, _, err := file.Once(func() (io.Closer, error) {
+		from, err := openSource(ctx, data, src)
+		if err != nil {
+			return nil, err
+		}
+		index, err := newIndex(ctx, src, from, nil)
+		return closing{index}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	index := *made.(closing).Index
+	index.Dir, index.close = data, func() {}
+	return &index, nil
+}
+
+// closing is an index that its case closes.
+type closing struct{ *Index }
+
+// Close closes the index.
+func (c closing) Close() error {
+	c.Index.Close()
+	return nil
+}
+
+func newIndex(ctx context.Context, src string, from *source, tables []string) (*Index, error) {
+	var err error
 	index := &Index{Path: src, file: from.file, close: from.close}
 	intact := false
 	if from.info.Form == FormStandalone && !from.info.Gzip && from.scan.file != nil {
@@ -68,8 +113,7 @@ func OpenIndex(ctx context.Context, src string, tables ...string) (*Index, error
 	}
 	index.Info = from.info
 	if err == nil && !intact {
-		from.close()
-		err = index.convert(ctx, src, tables)
+		err = index.convert(ctx, src, from, tables)
 	}
 	if err != nil {
 		index.Close()
@@ -87,14 +131,18 @@ func (x *Index) Close() {
 
 // convert indexes a repaired copy of src, which has no name and ends with the index. It is
 // on the disk of src, which has room for its like, unless nothing can be written there.
-func (x *Index) convert(ctx context.Context, src string, tables []string) error {
+func (x *Index) convert(ctx context.Context, src string, from *source, tables []string) error {
+	defer from.close()
 	unnamed, err := unnamedFile(filepath.Dir(src))
 	if err != nil {
 		return err
 	}
 	out := outputTo(unnamed)
 	x.file, x.close = out.file, func() { unnamed.Close() }
-	if x.Info, x.Remarks, err = convert(ctx, src, out); err != nil {
+	if from, err = from.again(ctx); err != nil {
+		return err
+	}
+	if x.Info, x.Remarks, err = convert(ctx, src, from, out); err != nil {
 		return err
 	}
 	return x.readOutput(ctx, out, tables)

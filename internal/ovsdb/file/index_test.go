@@ -28,7 +28,12 @@ func loadAll(t *testing.T, src string) (db *database, info Info, remarks []strin
 		t.Fatal(err)
 	}
 	defer out.discard()
-	if info, remarks, err = convert(t.Context(), src, out); err == nil {
+	from, err := openSource(t.Context(), nil, src)
+	if err != nil {
+		return nil, Info{}, nil, err
+	}
+	defer from.close()
+	if info, remarks, err = convert(t.Context(), src, from, out); err == nil {
 		db, _, err = load(t.Context(), out, nil, false)
 	}
 	return db, info, remarks, err

@@ -7,23 +7,21 @@ import (
 	"os"
 
 	"golang.org/x/sync/errgroup"
+
+	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/workdir"
 )
 
 // copyIntact copies a standalone file byte for byte while it checks the file's records, if
 // none is damaged and nothing is between them. ok is false for another file, of which out may
 // then hold a part.
-func copyIntact(ctx context.Context, src string, out *os.File) (info Info, ok bool, err error) {
-	from, err := openSource(ctx, src)
-	if err != nil {
-		return Info{}, false, err
-	}
-	defer from.close()
+func copyIntact(ctx context.Context, from *source, out *os.File) (info Info, ok bool, err error) {
 	if from.info.Form != FormStandalone || from.info.Gzip || from.scan.file == nil {
 		return Info{}, false, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var beside errgroup.Group
-	beside.Go(func() error { return copySame(ctx, from.file, src, out) })
+	beside.Go(func() error { return copyAll(ctx, from.file, out) })
 	ok, err = from.isIntact()
 	if err != nil || !ok {
 		cancel() // the copy is of no use
@@ -55,28 +53,11 @@ func (s *source) isIntact() (bool, error) {
 	}
 }
 
-// copySame copies the file at path, which has to be the open file.
-func copySame(ctx context.Context, open *os.File, path string, out *os.File) error {
-	in, err := os.Open(path) // with an offset of its own, from which the kernel can copy
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	was, err := open.Stat()
-	if err != nil {
-		return err
-	}
-	if is, err := in.Stat(); err != nil || !os.SameFile(was, is) {
-		return fmt.Errorf("%s was replaced while it was read: %w", path, os.ErrNotExist)
-	}
-	const piece = 8 << 20
-	for left := was.Size(); left > 0; left -= piece {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if _, err := io.CopyN(out, in, min(piece, left)); err != nil {
-			return fmt.Errorf("copying %s: %w", path, err)
-		}
+// copyAll copies a file from its beginning.
+func copyAll(ctx context.Context, from *workdir.Opened, out *os.File) error {
+	whole := io.NewSectionReader(from, 0, from.Size()) // with an offset of its own
+	if _, err := io.Copy(out, interrupt.Reader(ctx, whole)); err != nil {
+		return fmt.Errorf("copying %s: %w", from.Name(), err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/workdir"
 )
 
 // Log reads the transactions of a database file one after the other, from the oldest
@@ -63,10 +64,10 @@ type Selection struct {
 	Accept func(change *Change) bool
 }
 
-// OpenLog opens the database file src, of either form and possibly gzip'd. src is not
+// OpenLog opens the database file src, of either form and possibly gzip'd. data is the workdir whose readers share it, nil for none. src is not
 // changed.
-func OpenLog(ctx context.Context, src string, wanted Selection) (*Log, error) {
-	from, err := openSource(ctx, src)
+func OpenLog(ctx context.Context, data *workdir.Data, src string, wanted Selection) (*Log, error) {
+	from, err := openSource(ctx, data, src)
 	if err != nil {
 		return nil, err
 	}

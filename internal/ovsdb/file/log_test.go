@@ -21,7 +21,7 @@ import (
 // transactionsOf reads all transactions of a file.
 func transactionsOf(t *testing.T, file string, wanted Selection) ([]*Transaction, *Log) {
 	t.Helper()
-	log, err := OpenLog(t.Context(), file, wanted)
+	log, err := OpenLog(t.Context(), nil, file, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestLogMemoryDoesNotGrowWithTransactions(t *testing.T) {
 		element := i / 200 // an element is added, and then removed
 		text = append(text, rec("JSON", fmt.Sprintf(`{"_is_diff":true,"T":{"%08x-0000-4000-8000-000000000000":{"name":"n%d","s":["set",["element %d"]]}}}`, i%100, i, element))...)
 	}
-	log, err := OpenLog(t.Context(), write(t, text), Selection{})
+	log, err := OpenLog(t.Context(), nil, write(t, text), Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"reflect"
 	"time"
+
+	"ovs-offline/internal/workdir"
 )
 
 // MemberLog reads what the file of a cluster's member says about the cluster, record by record. It
@@ -85,10 +87,10 @@ type EntryData struct {
 	Sum            [8]byte
 }
 
-// OpenMember opens the file of a cluster's member, which may be gzip'd. The error wraps
-// ErrNotClustered for a database that is in no cluster.
-func OpenMember(ctx context.Context, path string) (*MemberLog, error) {
-	from, err := openRecords(ctx, path)
+// OpenMember opens the file of a cluster's member, which may be gzip'd. data is the workdir whose readers share it, nil for none. The error
+// wraps ErrNotClustered for a database that is in no cluster.
+func OpenMember(ctx context.Context, data *workdir.Data, path string) (*MemberLog, error) {
+	from, err := openRecords(ctx, data, path)
 	if err != nil {
 		return nil, err
 	}

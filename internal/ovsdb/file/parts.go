@@ -29,7 +29,7 @@ type Whole struct {
 
 // ReadWhole reads the database file at path, which must be without damage, as Standalone writes it.
 func ReadWhole(ctx context.Context, path string) (*Whole, error) {
-	from, err := openSource(ctx, path)
+	from, err := openSource(ctx, nil, path)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func Rewrite(ctx context.Context, src, dst string, change func(text []byte) ([]b
 
 // eachRecord calls use with each record of a standalone database file without damage.
 func eachRecord(ctx context.Context, path string, use func(record *record) error) error {
-	from, err := openSource(ctx, path)
+	from, err := openSource(ctx, nil, path)
 	if err != nil {
 		return err
 	}

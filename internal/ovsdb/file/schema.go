@@ -50,7 +50,7 @@ func parseSchemaHead(text []byte) (SchemaHead, error) {
 
 // Tables returns the names of the tables that the database file src begins with, sorted.
 func Tables(ctx context.Context, src string) ([]string, error) {
-	log, err := OpenLog(ctx, src, Selection{})
+	log, err := OpenLog(ctx, nil, src, Selection{})
 	if err != nil {
 		return nil, err
 	}

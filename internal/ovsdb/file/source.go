@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/workdir"
 )
 
 // source is a database file being read: its records in order, and what is known from
@@ -21,13 +22,14 @@ type source struct {
 	first  *record       // nil once next has returned it
 	head   clusterHeader // of a clustered file
 
-	file, unpacked *os.File // nil if the source opened none
-	broken         error    // why a gzip stream ended early; nil if it is complete
+	file     *workdir.Opened // nil if the source opened none
+	unpacked *os.File        // the content of a gzip stream, nil for none
+	broken   error           // why a gzip stream ended early; nil if it is complete
 }
 
-// openSource opens a database file and identifies it by its first record.
-func openSource(ctx context.Context, path string) (*source, error) {
-	source, err := openRecords(ctx, path)
+// openSource opens a database file and identifies it by its first record. data is the workdir whose readers share the file, nil for none.
+func openSource(ctx context.Context, data *workdir.Data, path string) (*source, error) {
+	source, err := openRecords(ctx, data, path)
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +41,11 @@ func openSource(ctx context.Context, path string) (*source, error) {
 }
 
 // openRecords opens a database file and reads its first record.
-func openRecords(ctx context.Context, path string) (*source, error) {
+func openRecords(ctx context.Context, data *workdir.Data, path string) (*source, error) {
 	if err := interrupt.CheckRegular(path); err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
-	file, err := os.Open(path)
+	file, err := data.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
@@ -53,6 +55,20 @@ func openRecords(ctx context.Context, path string) (*source, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return source, nil
+}
+
+// again returns the source at its first record.
+func (s *source) again(ctx context.Context) (*source, error) {
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	s.unpacked.Close()
+	*s = source{file: s.file}
+	err := s.open(ctx, s.file)
+	if err == nil {
+		err = s.identify()
+	}
+	return s, err
 }
 
 // newSource begins to read a database file.
@@ -88,7 +104,10 @@ func (s *source) open(ctx context.Context, r io.Reader) error {
 	if len(start) == 0 {
 		return fmt.Errorf("%w: collect it again", ErrEmpty)
 	}
-	if file, ok := r.(*os.File); ok {
+	switch file := r.(type) {
+	case *workdir.Opened:
+		s.scan.file, s.scan.maxSize = file, file.Size()
+	case *os.File:
 		if stat, err := file.Stat(); err == nil && stat.Mode().IsRegular() {
 			s.scan.file, s.scan.maxSize = file, stat.Size()
 		}
@@ -112,7 +131,9 @@ func (s *source) open(ctx context.Context, r io.Reader) error {
 // close closes the files that the source opened. Close of a nil file does nothing.
 func (s *source) close() {
 	s.unpacked.Close()
-	s.file.Close()
+	if s.file != nil {
+		s.file.Close()
+	}
 }
 
 // unknownFormatError returns the error for a file without records, from the file's first bytes.

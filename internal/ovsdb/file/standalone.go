@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/workdir"
 )
 
 // Standalone reads the database file src, of either form and possibly gzip'd,
@@ -25,17 +26,28 @@ import (
 // memory, or the whole database if a record in the middle was lost (see rebuild). A
 // gzip'd file is unpacked beside src.
 func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
-	var info Info
-	var remarks []string
-	err := writeFile(dst, func(out *output) (err error) {
+	return StandaloneOf(ctx, nil, src, dst)
+}
+
+// StandaloneOf works like Standalone for a file of a workdir, which the readers of a case share.
+func StandaloneOf(ctx context.Context, data *workdir.Data, src, dst string) (info Info, remarks []string, err error) {
+	err = writeFile(dst, func(out *output) error {
+		from, err := openSource(ctx, data, src)
+		if err != nil {
+			return err
+		}
+		defer from.close()
 		var intact bool
-		if info, intact, err = copyIntact(ctx, src, out.file); intact || err != nil {
+		if info, intact, err = copyIntact(ctx, from, out.file); intact || err != nil {
 			return err
 		}
 		if err := out.cut(0); err != nil {
 			return err
 		}
-		info, remarks, err = convert(ctx, src, out)
+		if from, err = from.again(ctx); err != nil {
+			return err
+		}
+		info, remarks, err = convert(ctx, src, from, out)
 		return err
 	})
 	return info, remarks, err
@@ -46,8 +58,13 @@ func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 func StandaloneAt(ctx context.Context, src, dst string, last int64) (Info, []string, error) {
 	var info Info
 	var remarks []string
-	err := writeFile(dst, func(out *output) (err error) {
-		info, remarks, err = convertUntil(ctx, src, out, last)
+	err := writeFile(dst, func(out *output) error {
+		from, err := openSource(ctx, nil, src)
+		if err != nil {
+			return err
+		}
+		defer from.close()
+		info, remarks, err = convertUntil(ctx, src, from, out, last)
 		return err
 	})
 	return info, remarks, err
@@ -62,7 +79,12 @@ func Contradictions(ctx context.Context, src string) ([]string, error) {
 		return nil, fmt.Errorf("reading %s: %w", src, err)
 	}
 	defer unnamed.Close()
-	converter, err := convertWith(ctx, src, outputTo(unnamed), 0)
+	from, err := openSource(ctx, nil, src)
+	if err != nil {
+		return nil, err
+	}
+	defer from.close()
+	converter, err := convertWith(ctx, src, from, outputTo(unnamed), 0)
 	if err != nil || !converter.contradicts {
 		return nil, err
 	}
@@ -87,27 +109,19 @@ func writeFile(dst string, write func(out *output) error) error {
 }
 
 // convert writes the standalone form of src to out.
-func convert(ctx context.Context, src string, out *output) (Info, []string, error) {
-	return convertUntil(ctx, src, out, 0)
+func convert(ctx context.Context, src string, from *source, out *output) (Info, []string, error) {
+	return convertUntil(ctx, src, from, out, 0)
 }
 
 // convertUntil writes the standalone form of src to out, up to the transaction with the
 // number last; 0 for all.
-func convertUntil(ctx context.Context, src string, out *output, last int64) (Info, []string, error) {
-	converter, err := convertWith(ctx, src, out, last)
-	if converter == nil {
-		return Info{}, nil, err
-	}
+func convertUntil(ctx context.Context, src string, from *source, out *output, last int64) (Info, []string, error) {
+	converter, err := convertWith(ctx, src, from, out, last)
 	return converter.from.info, converter.remarks(), err
 }
 
-// convertWith converts src, and returns the converter that did it; nil if src can't be read.
-func convertWith(ctx context.Context, src string, out *output, last int64) (*converter, error) {
-	from, err := openSource(ctx, src)
-	if err != nil {
-		return nil, err
-	}
-	defer from.close()
+// convertWith converts the source of a file, and returns the converter that did it.
+func convertWith(ctx context.Context, src string, from *source, out *output, last int64) (*converter, error) {
 	if from.info.Form == FormStandalone {
 		from.scan.sink = out
 	}

@@ -18,7 +18,7 @@ type Tool func(ctx context.Context, argv ...string) ([]byte, error)
 // Only the owner can read the result. With an equal or older schema, Upgrade changes
 // nothing and the remark is empty. An error leaves the file unchanged.
 func Upgrade(ctx context.Context, tool Tool, path string, schema Schema) (remark string, err error) {
-	src, err := openSource(ctx, path)
+	src, err := openSource(ctx, nil, path)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
 )
 
 // Member is the state of a cluster's member as its file has it.
@@ -97,10 +98,10 @@ type TakenBack struct {
 	From, To int64 // the first and the last index
 }
 
-// Read reads the file of a member. For a file that is of no member, the error is that of
+// Read reads the file of a member. data is the workdir whose readers share it, nil for none. For a file that is of no member, the error is that of
 // file.OpenMember.
-func Read(ctx context.Context, path string) (*Member, error) {
-	log, err := file.OpenMember(ctx, path)
+func Read(ctx context.Context, data *workdir.Data, path string) (*Member, error) {
+	log, err := file.OpenMember(ctx, data, path)
 	if err != nil {
 		return nil, err
 	}

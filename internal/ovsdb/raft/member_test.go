@@ -78,7 +78,7 @@ func TestFilesAreJudgedAsOvsdbToolJudgesThem(t *testing.T) {
 		"a server that is not listed":      {[]string{strings.Replace(header("dddddddd-0000-4000-8000-000000000004"), "", "", 1), entry(1, 2)}, "not listed"},
 	} {
 		path := write(t, "m.db", c.text...)
-		m, err := Read(t.Context(), path)
+		m, err := Read(t.Context(), nil, path)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -119,7 +119,7 @@ func TestTwoFilesAreJudgedAsOvsdbToolJudgesThem(t *testing.T) {
 		pathA, pathB := write(t, "a.db", c.a...), write(t, "b.db", c.b...)
 		var members []*Member
 		for _, path := range []string{pathA, pathB} {
-			m, err := Read(t.Context(), path)
+			m, err := Read(t.Context(), nil, path)
 			if err != nil || m.Refused != "" {
 				t.Fatalf("%s: %v %v", name, err, m)
 			}
@@ -144,7 +144,7 @@ func TestTwoFilesAreJudgedAsOvsdbToolJudgesThem(t *testing.T) {
 
 func TestStateOfAMember(t *testing.T) {
 	servers := fmt.Sprintf(`{%q:"tcp:10.0.0.1:6643"}`, serverA)
-	m, err := Read(t.Context(), write(t, "m.db", header(serverA), entry(1, 2), commit(2), vote(2, serverB), entry(2, 3),
+	m, err := Read(t.Context(), nil, write(t, "m.db", header(serverA), entry(1, 2), commit(2), vote(2, serverB), entry(2, 3),
 		record(`{"term":2,"index":4,"servers":`+servers+`}`), record(`{"term":2,"index":5,"election_timer":5000}`), commit(4),
 		vote(3, serverA), vote(4, serverA)))
 	if err != nil {
@@ -177,7 +177,7 @@ func TestDamageEndsALog(t *testing.T) {
 		"zeros in the middle":  {whole[:at+60] + strings.Repeat("\x00", 20) + whole[at+80:], 2, 1},
 		"rewritten in place":   {strings.Replace(whole, `"c":"x"`, `"c":"z"`, 1), 4, 0},
 	} {
-		m, err := Read(t.Context(), write(t, "m.db", c.text))
+		m, err := Read(t.Context(), nil, write(t, "m.db", c.text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -193,7 +193,7 @@ func TestDamageEndsALog(t *testing.T) {
 		"standalone": {strings.ReplaceAll(record(`{"name":"T","version":"1.0.0","tables":{}}`), "CLUSTER", "JSON"), file.ErrNotClustered},
 		"empty":      {"", file.ErrEmpty}, "text": {"something else\n", file.ErrNotDatabase}, "a broken header": {header(serverA)[:200], file.ErrSchema},
 	} {
-		if _, err := Read(t.Context(), write(t, "m.db", c.text)); !errors.Is(err, c.want) {
+		if _, err := Read(t.Context(), nil, write(t, "m.db", c.text)); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -207,7 +207,7 @@ func TestLargeMemberTakesLittleMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	m, err := Read(t.Context(), path)
+	m, err := Read(t.Context(), nil, path)
 	if err != nil || m.Last() != 3 || m.At(2).ID == (file.EntryID{}) || m.Damage != "" {
 		t.Fatalf("%v %+v", err, m)
 	}
@@ -222,7 +222,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		var members []*Member
 		for _, text := range []string{a, b} {
-			if m, err := Read(t.Context(), write(t, "m.db", text)); err == nil {
+			if m, err := Read(t.Context(), nil, write(t, "m.db", text)); err == nil {
 				members = append(members, m)
 				m.Elections()
 				m.ServersAt(m.Last())
@@ -300,7 +300,7 @@ func TestAnyDamageIsRead(t *testing.T) {
 	text := header(serverA) + entry(1, 2) + commit(2) + vote(2, serverB) + lead(2, serverB) + entry(2, 3)
 	for i := range text {
 		for _, damaged := range []string{text[:i], text[:i] + "\x00" + text[i+1:]} {
-			m, err := Read(t.Context(), write(t, "m.db", damaged))
+			m, err := Read(t.Context(), nil, write(t, "m.db", damaged))
 			if err == nil && (m.Last() > 3 || m.Server == "") {
 				t.Errorf("byte %d: %+v", i, m)
 			}

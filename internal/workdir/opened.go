@@ -1,0 +1,189 @@
+package workdir
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Files are the collected files that all readers of a case share: each is opened once, and stays open until Close. A file that was changed
+// or replaced is opened again. Its methods may be called concurrently.
+type Files struct {
+	mu        sync.Mutex
+	open      map[string]*sharedFile // that are read now
+	changed   []*sharedFile          // that were changed since they were opened, for those who still read them
+	manifests map[string]knownManifest
+}
+
+// knownManifest is a manifest, and the file that it was read from.
+type knownManifest struct {
+	*Manifest
+	file os.FileInfo
+}
+
+// sharedFile is a file that stays open.
+type sharedFile struct {
+	file *os.File
+	info os.FileInfo // when it was opened
+	mu   sync.Mutex
+	made io.Closer // by Opened.Once; nil before
+}
+
+// NewFiles returns Files in which nothing is open.
+func NewFiles() *Files {
+	return &Files{open: map[string]*sharedFile{}, manifests: map[string]knownManifest{}}
+}
+
+// Close closes all files, and what was made of them.
+func (f *Files) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, shared := range slices.Concat(slices.Collect(maps.Values(f.open)), f.changed) {
+		if shared.made != nil {
+			shared.made.Close()
+		}
+		shared.file.Close()
+	}
+	clear(f.open)
+	f.changed = nil
+	clear(f.manifests)
+}
+
+// find opens a file unless it is open.
+func (f *Files) find(path string) (*sharedFile, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if shared := f.open[path]; shared != nil {
+		if info, err := os.Stat(path); err == nil && isSame(info, shared.info) {
+			return shared, nil
+		}
+		f.changed = append(f.changed, shared)
+		delete(f.open, path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	f.open[path] = &sharedFile{file: file, info: info}
+	return f.open[path], nil
+}
+
+func isSame(a, b os.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// manifest returns the manifest at a path, which read reads unless it is known.
+func (f *Files) manifest(path string, read func() (*Manifest, error)) (*Manifest, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	info, err := os.Stat(path)
+	if err != nil {
+		return read()
+	}
+	if known := f.manifests[path]; known.Manifest != nil && isSame(info, known.file) {
+		return known.Manifest, nil
+	}
+	manifest, err := read()
+	if err == nil {
+		f.manifests[path] = knownManifest{manifest, info}
+	}
+	return manifest, err
+}
+
+// Opened is a collected file that is read from its beginning. Readers of a file that a case shares have their own places in it.
+type Opened struct {
+	*io.SectionReader
+	file   *os.File
+	shared *sharedFile // nil for a file of its own
+}
+
+func openFile(path string) (*Opened, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return newOpened(file, info, nil), nil
+}
+
+// Shares reports whether the readers of a case share the files of the workdir. Those of no workdir are not shared.
+func (d *Data) Shares() bool { return d != nil && d.files != nil }
+
+// Open opens a file of the workdir, which the readers of a case share.
+func (d *Data) Open(path string) (*Opened, error) {
+	if !d.Shares() {
+		return openFile(path)
+	}
+	shared, err := d.files.find(path)
+	if err != nil {
+		return nil, err
+	}
+	return newOpened(shared.file, shared.info, shared), nil
+}
+
+func newOpened(file *os.File, info os.FileInfo, shared *sharedFile) *Opened {
+	return &Opened{SectionReader: io.NewSectionReader(file, 0, info.Size()), file: file, shared: shared}
+}
+
+// Name returns the path by which the file was opened.
+func (f *Opened) Name() string { return f.file.Name() }
+
+// Close closes a file that no case shares.
+func (f *Opened) Close() error {
+	if f.shared != nil {
+		return nil
+	}
+	return f.file.Close()
+}
+
+// Once returns what make made of a file that a case shares, which the first call does, and which is closed with the case. ok is false for
+// a file that no case shares.
+func (f *Opened) Once(make func() (io.Closer, error)) (made io.Closer, ok bool, err error) {
+	if f.shared == nil {
+		return nil, false, nil
+	}
+	f.shared.mu.Lock()
+	defer f.shared.mu.Unlock()
+	if f.shared.made == nil {
+		if made, err = make(); err != nil {
+			return nil, true, err
+		}
+		f.shared.made = made
+	}
+	return f.shared.made, true, nil
+}
+
+// Collected opens a collected file. ok is false, without an error, if it was not collected, and with one if it cannot be opened.
+func (d *Data) Collected(path string) (file *Opened, ok bool, err error) {
+	file, err = d.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, false, nil
+	}
+	return file, err == nil, err
+}
+
+// CollectedText returns the first MaxText bytes of a collected file, "" if it was not collected, and the size of the file.
+func (d *Data) CollectedText(path string) (text string, size int64, err error) {
+	file, ok, err := d.Collected(path)
+	if !ok {
+		return "", 0, err
+	}
+	defer file.Close()
+	var builder strings.Builder
+	builder.Grow(int(min(file.Size(), MaxText)))
+	_, err = io.Copy(&builder, io.LimitReader(file, MaxText))
+	return builder.String(), file.Size(), err
+}
