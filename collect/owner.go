@@ -63,7 +63,7 @@ func readOwner(ctx context.Context, db *recording.Database, kind workdir.Kind) o
 	tables := map[workdir.Kind][]string{
 		workdir.OVS: {"Open_vSwitch", "Bridge"},
 		workdir.NB:  {"NB_Global", "Logical_Switch", "Logical_Router"},
-		workdir.SB:  {"SB_Global", "Chassis", "Encap", ovn.DatapathTable},
+		workdir.SB:  {"SB_Global", ovn.ChassisTable, "Encap", ovn.DatapathTable},
 	}[kind]
 	var owner owner
 	if tables == nil {
@@ -108,14 +108,11 @@ func (o *owner) addSwitch(settings ovn.Settings) {
 }
 
 func (o *owner) addSouthbound(content *file.Content) {
-	addresses := map[string]string{}
-	for _, row := range content.Rows("Encap") {
-		addresses[row.UUID] = row.String("ip")
-	}
-	for _, row := range content.Rows("Chassis") {
-		chassis := chassis{name: row.String("name"), host: row.String("hostname")}
-		for _, uuid := range row.UUIDs("encaps") {
-			chassis.encaps = appendAddress(chassis.encaps, addresses[uuid])
+	all, _ := ovn.ReadChassis(content) // a content has no errors
+	for _, c := range all {
+		chassis := chassis{name: c.Name, host: c.Hostname}
+		for _, encap := range c.Encaps {
+			chassis.encaps = appendAddress(chassis.encaps, encap.IP)
 		}
 		o.chassis = append(o.chassis, chassis)
 	}

@@ -1,12 +1,12 @@
 package compare
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
@@ -252,11 +252,12 @@ func (z *zonePair) addBindings() error {
 // bindings returns where each logical port is bound.
 func bindings(sb *file.Index) (map[string]map[string]string, error) {
 	hosts := map[string]string{}
-	for row, err := range sb.Rows("Chassis", "name", "hostname") {
-		if err != nil {
-			return nil, err
-		}
-		hosts[row.UUID] = cmp.Or(row.String("hostname"), row.String("name"))
+	chassis, err := ovn.ReadChassis(sb)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range chassis {
+		hosts[c.UUID] = c.Title()
 	}
 	bound := map[string]map[string]string{}
 	for row, err := range sb.Rows("Port_Binding", "logical_port", "chassis", "additional_chassis", "virtual_parent") {

@@ -83,13 +83,17 @@ func (n *node) readLogicalPorts(ctx context.Context, wd *workdir.Dir) (map[strin
 // readChassis returns the host names of the chassis in the OVN SB database, or the names of those without
 // one, by the addresses of their tunnels.
 func (n *node) readChassis(ctx context.Context, wd *workdir.Dir) (map[string]string, error) {
-	content, err := n.readOVN(ctx, wd, workdir.SB, "tunnels are shown without the names of their chassis", "Chassis", "Encap")
+	content, err := n.readOVN(ctx, wd, workdir.SB, "tunnels are shown without the names of their chassis", ovn.ChassisTable, "Encap")
 	if content == nil {
 		return nil, err
 	}
 	hosts, names := map[string]string{}, map[string]string{}
-	for _, row := range content.Rows("Chassis") {
-		hosts[row.String("name")] = row.String("hostname")
+	chassis, err := ovn.ReadChassis(content)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range chassis {
+		hosts[c.Name] = c.Hostname
 	}
 	for _, row := range content.Rows("Encap") {
 		chassis := row.String("chassis_name")

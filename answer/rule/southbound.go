@@ -1,42 +1,10 @@
 package rule
 
 import (
-	"cmp"
-	"maps"
-	"strings"
-
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 )
-
-// Chassis is a row of the table Chassis.
-type Chassis struct {
-	UUID     string
-	Name     string // the system-id
-	Hostname string
-	Encaps   []Encap
-	Config   map[string]string // the settings of its ovn-controller
-}
-
-// Networks returns the physical networks that the chassis reaches.
-func (c Chassis) Networks() (names []string) {
-	for mapping := range strings.SplitSeq(c.Config["ovn-bridge-mappings"], ",") {
-		if name, _, ok := strings.Cut(strings.TrimSpace(mapping), ":"); ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// Remote reports whether the chassis is of another zone.
-func (c Chassis) Remote() bool { return c.Config["is-remote"] == "true" }
-
-// Title returns the name of the chassis that a user knows.
-func (c Chassis) Title() string { return cmp.Or(c.Hostname, c.Name) }
-
-// Encap is an address of the tunnels of a chassis.
-type Encap struct{ Type, IP string }
 
 // Binding is a row of the table Port_Binding.
 type Binding struct {
@@ -67,12 +35,12 @@ func PortTitle(port string, ids map[string]string) string {
 
 // southbound is what rules need of the southbound database. It is read once.
 type southbound struct {
-	chassis  []Chassis
+	chassis  []ovn.Chassis
 	bindings map[string]Binding
 }
 
 // Chassis returns the chassis of the southbound database, none where it was not collected.
-func (d *Deployment) Chassis() ([]Chassis, error) {
+func (d *Deployment) Chassis() ([]ovn.Chassis, error) {
 	read, err := d.southbound()
 	if err != nil {
 		return nil, err
@@ -91,7 +59,7 @@ func (d *Deployment) Bindings() (map[string]Binding, error) {
 }
 
 // ChassisOf returns the chassis of a node; ok is false where the southbound database has none.
-func (n *Node) ChassisOf() (chassis Chassis, ok bool, err error) {
+func (n *Node) ChassisOf() (chassis ovn.Chassis, ok bool, err error) {
 	settings, err := n.Settings()
 	if err != nil {
 		return chassis, false, err
@@ -107,22 +75,8 @@ func (n *Node) ChassisOf() (chassis Chassis, ok bool, err error) {
 
 func readSouthbound(sb *file.Index) (*southbound, error) {
 	read := &southbound{bindings: map[string]Binding{}}
-	encaps := map[string]Encap{}
-	err := sb.Each("Encap", func(row ovsdb.Row) { encaps[row.UUID] = Encap{row.String("type"), row.String("ip")} }, "type", "ip")
-	if err != nil {
-		return nil, err
-	}
-	err = sb.Each("Chassis", func(row ovsdb.Row) {
-		c := Chassis{UUID: row.UUID, Name: row.String("name"), Hostname: row.String("hostname"), Config: row.Map("external_ids")}
-		maps.Copy(c.Config, row.Map("other_config")) // before OVN 20.06, all was in external_ids
-		for _, uuid := range row.UUIDs("encaps") {
-			if encap, ok := encaps[uuid]; ok {
-				c.Encaps = append(c.Encaps, encap)
-			}
-		}
-		read.chassis = append(read.chassis, c)
-	}, "name", "hostname", "encaps", "external_ids", "other_config")
-	if err != nil {
+	var err error
+	if read.chassis, err = ovn.ReadChassis(sb); err != nil {
 		return nil, err
 	}
 	err = sb.Each("Port_Binding", func(row ovsdb.Row) {

@@ -19,6 +19,7 @@ type namer struct {
 	ports       map[string]string            // the names of endpoints by their logical ports
 	interfaces  map[string]map[string]string // by node: the logical ports of interfaces by their names
 	chassis     map[string]string            // host names or nodes by the names of chassis
+	titles      map[string]string            // of chassis, by the UUIDs of their rows
 	rows        []northbound
 	known       map[string]string // what UUIDs stand for, as far as they were asked for; "" for nothing
 }
@@ -34,7 +35,7 @@ func openNames(ctx context.Context, selected *snapshot.Snapshot) (*namer, error)
 	if err != nil {
 		return nil, err
 	}
-	n := &namer{deployments: deployments, ports: map[string]string{}, interfaces: map[string]map[string]string{}, chassis: map[string]string{}, known: map[string]string{}}
+	n := &namer{deployments: deployments, ports: map[string]string{}, interfaces: map[string]map[string]string{}, chassis: map[string]string{}, titles: map[string]string{}, known: map[string]string{}}
 	if err := n.read(ctx); err != nil {
 		n.close()
 		return nil, err
@@ -74,15 +75,14 @@ func (n *namer) readChassis(d *ovn.Deployment) error {
 	if d.SB == nil {
 		return nil
 	}
-	for row, err := range d.SB.Rows("Chassis", "name", "hostname") {
-		if err != nil {
-			return err
+	all, err := ovn.ReadChassis(d.SB)
+	for _, c := range all {
+		if c.Title() != c.Name {
+			n.chassis[c.Name] = c.Hostname
 		}
-		if name, host := row.String("name"), row.String("hostname"); host != "" && host != name {
-			n.chassis[name] = host
-		}
+		n.titles[c.UUID] = c.Title()
 	}
-	return nil
+	return err
 }
 
 func (n *namer) readInterfaces(member ovn.Node) error {
@@ -213,9 +213,6 @@ func (n *namer) southboundRow(uuid string) string {
 			port := row.String("logical_port")
 			return cmp.Or(n.ports[port], port)
 		}
-		if row, ok, err := d.SB.Row("Chassis", uuid, "name", "hostname"); ok && err == nil {
-			return cmp.Or(row.String("hostname"), row.String("name"))
-		}
 	}
-	return ""
+	return n.titles[uuid]
 }

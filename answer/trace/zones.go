@@ -39,11 +39,9 @@ func (z *zone) readEncaps() map[netip.Addr][]follow.Chassis {
 		return found
 	}
 	hostnames := map[string]string{}
-	for row, err := range z.SB.Rows("Chassis", "name", "hostname") {
-		if err != nil {
-			break // chassis that can't be read are called by their names
-		}
-		hostnames[row.String("name")] = row.String("hostname")
+	chassis, _ := ovn.ReadChassis(z.SB) // those that can't be read are called by their names
+	for _, c := range chassis {
+		hostnames[c.Name] = c.Hostname
 	}
 	for row, err := range z.SB.Rows("Encap", "ip", "chassis_name") {
 		if err != nil {

@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -102,7 +101,11 @@ func pairsOf(changes *reach.Changes, collisions []Collision) Pairs {
 // absent returns a sentence about the chassis that are not computed: ovn-northd uses a feature once all chassis have it.
 // Those of other zones do not count.
 func absent(ctx context.Context, d Deployment) ([]string, error) {
-	content, _, err := file.Read(ctx, d.SB, "Chassis")
+	content, _, err := file.Read(ctx, d.SB, ovn.ChassisTable, "Encap")
+	if err != nil {
+		return nil, err
+	}
+	all, err := ovn.ReadChassis(content)
 	if err != nil {
 		return nil, err
 	}
@@ -117,9 +120,9 @@ func absent(ctx context.Context, d Deployment) ([]string, error) {
 		}
 	}
 	var names []string
-	for _, row := range content.Rows("Chassis") {
-		if !computed[row.String("name")] && row.Map("other_config")["is-remote"] != "true" {
-			names = append(names, cmp.Or(row.String("hostname"), row.String("name")))
+	for _, c := range all {
+		if !computed[c.Name] && !c.Remote() {
+			names = append(names, c.Title())
 		}
 	}
 	if len(names) == 0 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
@@ -161,7 +162,7 @@ func (r *run) features(ctx context.Context, nb *northbound, to string) (features
 		rows, err := sb.Select(ctx, "Chassis", columns...)
 		for _, row := range rows {
 			if row.String("name") == first.Name {
-				features = chassisConfig(row)
+				features = ovn.ChassisConfig(row)
 			}
 		}
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
@@ -73,7 +74,7 @@ func (r *run) choose(ctx context.Context) error {
 
 // switchesOf names the switches of chassis in an error.
 func switchesOf(targets []chassisWorkdir) string {
-	var all []Chassis
+	var all []ovn.Chassis
 	for _, target := range targets {
 		all = append(all, target.Chassis)
 	}

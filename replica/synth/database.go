@@ -67,16 +67,16 @@ func (n *node) identity() ovn.Settings {
 	if n.Hostname != "" {
 		ids["hostname"] = n.Hostname
 	}
-	for key, value := range n.config {
+	for key, value := range n.Config {
 		if strings.HasPrefix(key, "ovn-") && value != "" {
 			ids[key] = value
 		}
 	}
-	if n.config["is-interconn"] == "true" {
+	if n.Config["is-interconn"] == "true" {
 		ids["ovn-is-interconn"] = "true"
 	}
-	if len(n.zones) > 0 {
-		ids["ovn-transport-zones"] = strings.Join(n.zones, ",")
+	if len(n.Zones) > 0 {
+		ids["ovn-transport-zones"] = strings.Join(n.Zones, ",")
 	}
 	n.addEncaps(ids)
 	return ids
@@ -84,13 +84,13 @@ func (n *node) identity() ovn.Settings {
 
 func (n *node) addEncaps(ids ovn.Settings) {
 	var kinds, ips []string
-	for _, encap := range n.encaps {
-		kinds, ips = append(kinds, encap.kind), append(ips, encap.ip)
-		if encap.options["csum"] == "false" {
+	for _, encap := range n.Encaps {
+		kinds, ips = append(kinds, encap.Type), append(ips, encap.IP)
+		if encap.Options["csum"] == "false" {
 			ids["ovn-encap-csum"] = "false"
 		}
-		if encap.options["is_default"] == "true" {
-			ids["ovn-encap-ip-default"] = encap.ip
+		if encap.Options["is_default"] == "true" {
+			ids["ovn-encap-ip-default"] = encap.IP
 		}
 	}
 	for key, values := range map[string][]string{"ovn-encap-type": kinds, "ovn-encap-ip": ips} {

@@ -7,6 +7,7 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/workdir"
 )
 
@@ -36,7 +37,7 @@ func (s stager) add(text io.Reader, path, bridge string) error {
 
 // central stages the OVN databases of the workdir for a chassis, and returns their
 // collections. They are links to the same files, which nothing ever writes to.
-func (r *run) central(ctx context.Context, staging *workdir.Staging, of Chassis) (collections []workdir.Collection, err error) {
+func (r *run) central(ctx context.Context, staging *workdir.Staging, of ovn.Chassis) (collections []workdir.Collection, err error) {
 	manifest, err := r.wd.Manifest()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/release"
 )
@@ -55,7 +56,7 @@ func Needed(wd *workdir.Dir, asked bool) (bool, error) {
 // What was made from the same database before stays. It returns the chassis; none for a
 // database without any, or with several if none is named. After an error, the workdir
 // is as it was.
-func Make(ctx context.Context, wd *workdir.Dir, options Options) ([]Chassis, error) {
+func Make(ctx context.Context, wd *workdir.Dir, options Options) ([]ovn.Chassis, error) {
 	if err := completeDatabases(ctx, wd, options); err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ type maker struct {
 }
 
 // choose returns the chassis to make.
-func (m *maker) choose() ([]Chassis, error) {
+func (m *maker) choose() ([]ovn.Chassis, error) {
 	local := m.southbound.Local()
 	if len(m.options.Chassis) > 0 && !slices.Contains(m.options.Chassis, All) {
 		return selectByName(local, m.options.Chassis)
@@ -98,7 +99,7 @@ func (m *maker) choose() ([]Chassis, error) {
 	if err != nil {
 		return nil, err
 	}
-	again := slices.DeleteFunc(slices.Clone(local), func(chassis Chassis) bool { return !slices.Contains(last, chassis.Name) })
+	again := slices.DeleteFunc(slices.Clone(local), func(chassis ovn.Chassis) bool { return !slices.Contains(last, chassis.Name) })
 	switch {
 	case len(again) > 0:
 		return again, nil
@@ -136,13 +137,13 @@ func madeBefore(wd *workdir.Dir) (names []string, err error) {
 
 // chassisWorkdir is the workdir of a chassis.
 type chassisWorkdir struct {
-	Chassis
+	ovn.Chassis
 	path string
 }
 
 // make makes what is missing. Switches that were made from another database are removed even
 // if that fails: they would be taken for this one's.
-func (m *maker) make(ctx context.Context, chosen []Chassis) (err error) {
+func (m *maker) make(ctx context.Context, chosen []ovn.Chassis) (err error) {
 	targets := m.targets(chosen)
 	missing := slices.DeleteFunc(slices.Clone(targets), m.isCurrent)
 	if len(missing) > 0 {
@@ -155,7 +156,7 @@ func (m *maker) make(ctx context.Context, chosen []Chassis) (err error) {
 }
 
 // targets returns the workdirs of the chassis.
-func (m *maker) targets(chosen []Chassis) (targets []chassisWorkdir) {
+func (m *maker) targets(chosen []ovn.Chassis) (targets []chassisWorkdir) {
 	if len(chosen) == 1 {
 		return []chassisWorkdir{{chosen[0], m.wd.Path()}}
 	}
@@ -176,7 +177,7 @@ func (m *maker) lock(path string) (wd *workdir.Dir, unlock func(), err error) {
 
 // folders returns the names of the workdirs of chassis: their titles, or their system-ids
 // where several have one title.
-func folders(all []Chassis) []string {
+func folders(all []ovn.Chassis) []string {
 	seen := map[string]int{}
 	for _, chassis := range all {
 		seen[chassis.Title()]++

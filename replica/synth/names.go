@@ -49,7 +49,7 @@ func (m *names) interfaceOf(binding binding) (name, kind string) {
 	case neutron: // nova's name of a tap device, or of a vhost-user socket
 		m.agents++
 		prefix := "tap"
-		if m.node.config["datapath-type"] == "netdev" {
+		if m.node.Config["datapath-type"] == "netdev" {
 			prefix = "vhu"
 		}
 		return m.uniqueName(prefix+binding.port[:11], binding.port), ""

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
@@ -137,12 +138,12 @@ func (n *northbound) placeOf(port string) []string {
 }
 
 // chassis returns the chassis of a southbound database. The chassis of other zones are the last.
-func (n *northbound) chassis() (all []Chassis) {
+func (n *northbound) chassis() (all []ovn.Chassis) {
 	taken := map[string]bool{}
 	for _, name := range append(slices.Clone(n.names), slices.Sorted(maps.Keys(n.remote))...) {
 		host := cmp.Or(n.hosts[name], name)
-		all = append(all, Chassis{Name: name, Hostname: host, Remote: n.remote[name], config: n.config(name),
-			encaps: []encap{{kind: "geneve", ip: tunnelAddress(host, taken), options: map[string]string{"csum": "true"}}}})
+		all = append(all, ovn.Chassis{Name: name, Hostname: host, Config: n.config(name),
+			Encaps: []ovn.Encap{{Type: "geneve", IP: tunnelAddress(host, taken), Options: map[string]string{"csum": "true"}}}})
 	}
 	return all
 }
@@ -151,9 +152,9 @@ func (n *northbound) chassis() (all []Chassis) {
 func (n *northbound) tables() map[string][]ovsdb.Record {
 	tables := map[string][]ovsdb.Record{"SB_Global": {record("SB_Global", "", nil)}}
 	for _, chassis := range n.chassis() {
-		tunnel := chassis.encaps[0]
-		row := record("Encap", chassis.Name, map[string]string{"type": text(tunnel.kind), "ip": text(tunnel.ip), "chassis_name": text(chassis.Name), "options": dict(tunnel.options)})
-		config := dict(chassis.config)
+		tunnel := chassis.Encaps[0]
+		row := record("Encap", chassis.Name, map[string]string{"type": text(tunnel.Type), "ip": text(tunnel.IP), "chassis_name": text(chassis.Name), "options": dict(tunnel.Options)})
+		config := dict(chassis.Config)
 		tables["Encap"] = append(tables["Encap"], row)
 		tables["Chassis"] = append(tables["Chassis"], record("Chassis", chassis.Name, map[string]string{"name": text(chassis.Name), "hostname": text(chassis.Hostname),
 			"encaps": list([]string{row.UUID}), "other_config": config, "external_ids": config}))

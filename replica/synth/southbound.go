@@ -16,33 +16,9 @@ import (
 
 // Southbound holds the chassis of a southbound database and their ports.
 type Southbound struct {
-	chassis   []Chassis
+	chassis   []ovn.Chassis
 	bindings  []binding
 	datapaths map[string]ovn.Datapath // by the UUIDs of their rows
-}
-
-// Chassis is a row of the table Chassis.
-type Chassis struct {
-	Name     string // the system-id of the node
-	Hostname string
-	// Remote reports that the chassis belongs to another zone of OVN interconnection: its
-	// ports are in another database.
-	Remote bool
-
-	uuid   string
-	vtep   bool // it is a hardware gateway, which has no Open vSwitch
-	config map[string]string
-	zones  []string // transport zones
-	encaps []encap
-}
-
-// Title returns the name that a user knows: the host name, or else the system-id.
-func (c Chassis) Title() string { return cmp.Or(c.Hostname, c.Name) }
-
-// encap is a row of the table Encap.
-type encap struct {
-	kind, ip string
-	options  map[string]string
 }
 
 // binding is a row of the table Port_Binding.
@@ -56,7 +32,7 @@ type binding struct {
 
 // Read reads a southbound database.
 func Read(ctx context.Context, path string) (*Southbound, error) {
-	content, _, err := file.Read(ctx, path, "Chassis", "Encap", "Port_Binding", ovn.DatapathTable)
+	content, _, err := file.Read(ctx, path, ovn.ChassisTable, "Encap", "Port_Binding", ovn.DatapathTable)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +40,9 @@ func Read(ctx context.Context, path string) (*Southbound, error) {
 		return nil, fmt.Errorf("%s holds %s, not %s", path, content.Info.Name, ovsdb.SB)
 	}
 	southbound := &Southbound{datapaths: map[string]ovn.Datapath{}}
-	southbound.readChassis(content)
+	if err := southbound.readChassis(content); err != nil {
+		return nil, err
+	}
 	for _, row := range content.Rows(ovn.DatapathTable) {
 		southbound.datapaths[row.UUID] = ovn.ReadDatapath(row)
 	}
@@ -72,36 +50,16 @@ func Read(ctx context.Context, path string) (*Southbound, error) {
 	return southbound, nil
 }
 
-func (s *Southbound) readChassis(content *file.Content) {
-	encaps := map[string]encap{}
-	for _, row := range content.Rows("Encap") {
-		encaps[row.UUID] = encap{row.String("type"), row.String("ip"), row.Map("options")}
+// readChassis reads the chassis, each with its tunnels in the order of their types.
+func (s *Southbound) readChassis(content *file.Content) (err error) {
+	s.chassis, err = ovn.ReadChassis(content)
+	for _, chassis := range s.chassis {
+		slices.SortFunc(chassis.Encaps, func(a, b ovn.Encap) int { return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.IP, b.IP)) })
 	}
-	for _, row := range content.Rows("Chassis") {
-		chassis := Chassis{uuid: row.UUID, Name: row.String("name"), Hostname: row.String("hostname"), config: chassisConfig(row),
-			zones: row.Strings("transport_zones"), vtep: len(row.Strings("vtep_logical_switches")) > 0}
-		chassis.Remote = chassis.config["is-remote"] == "true"
-		for _, uuid := range row.UUIDs("encaps") {
-			if encap, ok := encaps[uuid]; ok {
-				chassis.encaps = append(chassis.encaps, encap)
-			}
-		}
-		slices.SortFunc(chassis.encaps, func(a, b encap) int { return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.ip, b.ip)) })
-		s.chassis = append(s.chassis, chassis)
-	}
-	slices.SortFunc(s.chassis, func(a, b Chassis) int {
+	slices.SortFunc(s.chassis, func(a, b ovn.Chassis) int {
 		return cmp.Or(strings.Compare(a.Title(), b.Title()), strings.Compare(a.Name, b.Name))
 	})
-}
-
-// chassisConfig returns the configuration of a node. Before OVN 20.12, ovn-controller wrote
-// it to external_ids only.
-func chassisConfig(row ovsdb.Row) map[string]string {
-	config := row.Map("external_ids")
-	for key, value := range row.Map("other_config") {
-		config[key] = value
-	}
-	return config
+	return err
 }
 
 func (s *Southbound) readBindings(content *file.Content) {
@@ -123,8 +81,8 @@ func (s *Southbound) readBindings(content *file.Content) {
 
 // Local returns the chassis whose ports the database holds, in the order of their titles:
 // with OVN interconnection the chassis of its own zone, else all. Hardware gateways are left out.
-func (s *Southbound) Local() []Chassis {
-	return slices.DeleteFunc(slices.Clone(s.chassis), func(chassis Chassis) bool { return chassis.Remote || chassis.vtep })
+func (s *Southbound) Local() []ovn.Chassis {
+	return slices.DeleteFunc(slices.Clone(s.chassis), func(chassis ovn.Chassis) bool { return chassis.Remote() || chassis.VTEP })
 }
 
 // ErrNoChassis is wrapped when no chassis has a name, or several have it.
@@ -132,17 +90,17 @@ var ErrNoChassis = fault.Wrap(fault.Usage, errors.New("no such chassis"))
 
 // selectByName returns the chassis of these names, each once: a name is a host name or a
 // system-id.
-func selectByName(all []Chassis, names []string) ([]Chassis, error) {
-	var chosen []Chassis
+func selectByName(all []ovn.Chassis, names []string) ([]ovn.Chassis, error) {
+	var chosen []ovn.Chassis
 	for _, name := range names {
-		found := slices.DeleteFunc(slices.Clone(all), func(chassis Chassis) bool { return chassis.Name != name && chassis.Hostname != name })
+		found := slices.DeleteFunc(slices.Clone(all), func(chassis ovn.Chassis) bool { return chassis.Name != name && chassis.Hostname != name })
 		switch {
 		case len(found) == 0:
 			return nil, fmt.Errorf("%w: %q in the OVN SB database; there are: %s", ErrNoChassis, name, titles(all))
 		case len(found) > 1:
 			return nil, fmt.Errorf("%w: several are called %q: choose one by its system-id: %s, %s", ErrNoChassis, name, found[0].Name, found[1].Name)
 		}
-		if !slices.ContainsFunc(chosen, func(chassis Chassis) bool { return chassis.Name == found[0].Name }) {
+		if !slices.ContainsFunc(chosen, func(chassis ovn.Chassis) bool { return chassis.Name == found[0].Name }) {
 			chosen = append(chosen, found[0])
 		}
 	}

@@ -17,7 +17,7 @@ const (
 
 // node is the Open vSwitch of a chassis before ovn-controller adds tunnels and patch ports.
 type node struct {
-	Chassis
+	ovn.Chassis
 	bridges []bridge
 	assumed []string
 	lost    []string // what is not in the switch, although the database has it
@@ -37,7 +37,7 @@ type iface struct {
 }
 
 // buildSwitch makes up the switch of a chassis.
-func (s *Southbound) buildSwitch(chassis Chassis) *node {
+func (s *Southbound) buildSwitch(chassis ovn.Chassis) *node {
 	node := &node{Chassis: chassis}
 	providers := node.providerBridges()
 	names := newNames(node, s, providers)
@@ -48,7 +48,7 @@ func (s *Southbound) buildSwitch(chassis Chassis) *node {
 	}
 	node.checkEncaps()
 	node.assume("the datapath can do what the datapath of Linux 6.1 can")
-	if kind := chassis.config["datapath-type"]; kind != "" && kind != datapathType {
+	if kind := chassis.Config["datapath-type"]; kind != "" && kind != datapathType {
 		node.assume("the datapath is the kernel's: the chassis has the type %q, whose tunnels need the routes of the node", kind)
 	}
 	return node
@@ -84,17 +84,17 @@ func (n *node) logicalPorts(southbound *Southbound, names *names) []iface {
 // plugs reports whether an interface of the node belongs to a logical port. Ports of
 // routers and gateways have none; a container's or trunk's port uses its parent's.
 func (n *node) plugs(southbound *Southbound, b binding) bool {
-	here := slices.Contains(b.chassis, n.uuid)
+	here := slices.Contains(b.chassis, n.UUID)
 	switch {
 	case b.kind == "localport":
-		return southbound.hasPortOn(n.uuid, b.datapath)
+		return southbound.hasPortOn(n.UUID, b.datapath)
 	case b.kind != "" || !here:
 		return false
 	case b.parent == "":
 		return true
 	}
 	onNode := func(binding binding) bool {
-		return binding.port == b.parent && slices.Contains(binding.chassis, n.uuid)
+		return binding.port == b.parent && slices.Contains(binding.chassis, n.UUID)
 	}
 	if !slices.ContainsFunc(southbound.bindings, onNode) {
 		n.lose("port %q has the parent %q, which is not bound to the chassis", b.port, b.parent)
@@ -150,13 +150,13 @@ func (n *node) addProviderBridge(southbound *Southbound, name, uplink string) {
 // management port.
 func (s *Southbound) isKubernetes() bool {
 	return slices.ContainsFunc(s.bindings, func(binding binding) bool {
-		return slices.ContainsFunc(s.chassis, func(chassis Chassis) bool { return binding.port == managementPort(chassis) && binding.port != "" })
+		return slices.ContainsFunc(s.chassis, func(chassis ovn.Chassis) bool { return binding.port == managementPort(chassis) && binding.port != "" })
 	})
 }
 
 // managementPort returns the name of the logical port of a node itself (types.K8sPrefix of
 // OVN-Kubernetes); "" for a chassis without a host name.
-func managementPort(chassis Chassis) string {
+func managementPort(chassis ovn.Chassis) string {
 	if chassis.Hostname == "" {
 		return ""
 	}
@@ -165,13 +165,13 @@ func managementPort(chassis Chassis) string {
 
 // checkEncaps reports a chassis without tunnels.
 func (n *node) checkEncaps() {
-	if len(n.encaps) == 0 {
+	if len(n.Encaps) == 0 {
 		n.lose("the chassis has no row in the table Encap: it has no tunnels")
 	}
 }
 
 // titles lists the titles of chassis.
-func titles(all []Chassis) string {
+func titles(all []ovn.Chassis) string {
 	var names []string
 	for _, chassis := range all {
 		names = append(names, chassis.Title())

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
@@ -163,7 +164,7 @@ func TestHostileNamesStayNames(t *testing.T) {
 	rows["Chassis"][id(1)]["hostname"] = "../../evil\n"
 	rows["Chassis"][id(1)]["name"] = `sys"}, ["x`
 	s := read(t, rows)
-	c := s.Local()[slices.IndexFunc(s.Local(), func(c Chassis) bool { return c.uuid == id(1) })]
+	c := s.Local()[slices.IndexFunc(s.Local(), func(c ovn.Chassis) bool { return c.UUID == id(1) })]
 	path := filepath.Join(t.TempDir(), "conf.db")
 	if err := s.buildSwitch(c).write(t.Context(), schema, path); err != nil {
 		t.Fatal(err)
@@ -189,7 +190,7 @@ func TestHostileNamesStayNames(t *testing.T) {
 	if ids := content.Rows("Open_vSwitch")[0].Map("external_ids"); ids["system-id"] != `sys"}, ["x` || ids["hostname"] != "../../evil\n" {
 		t.Errorf("the identity is %q", ids)
 	}
-	for _, folder := range folders([]Chassis{c, {Name: "a", Hostname: "same"}, {Name: "b", Hostname: "same"}}) {
+	for _, folder := range folders([]ovn.Chassis{c, {Name: "a", Hostname: "same"}, {Name: "b", Hostname: "same"}}) {
 		if strings.ContainsAny(folder, "/\n") {
 			t.Errorf("a folder is called %q", folder)
 		}
@@ -211,7 +212,7 @@ func installed(t *testing.T) file.Schema {
 
 // TestChassisAreChosenByName takes host names and system-ids.
 func TestChassisAreChosenByName(t *testing.T) {
-	all := []Chassis{{Name: "sys-1", Hostname: "compute1"}, {Name: "sys-2", Hostname: "twin"}, {Name: "sys-3", Hostname: "twin"}}
+	all := []ovn.Chassis{{Name: "sys-1", Hostname: "compute1"}, {Name: "sys-2", Hostname: "twin"}, {Name: "sys-3", Hostname: "twin"}}
 	for _, c := range []struct {
 		names []string
 		want  string

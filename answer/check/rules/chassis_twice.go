@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 )
 
@@ -24,14 +25,14 @@ func chassisTwice() rule.Rule {
 			}
 			for _, property := range []struct {
 				what string
-				of   func(rule.Chassis) string
+				of   func(ovn.Chassis) string
 			}{
-				{"the host name %s", func(c rule.Chassis) string { return c.Hostname }},
-				{"the tunnel address %s", func(c rule.Chassis) string {
+				{"the host name %s", func(c ovn.Chassis) string { return c.Hostname }},
+				{"the tunnel address %s", func(c ovn.Chassis) string {
 					if len(c.Encaps) == 0 {
 						return ""
 					}
-					return slices.MinFunc(c.Encaps, func(a, b rule.Encap) int { return cmp.Compare(a.IP, b.IP) }).IP
+					return slices.MinFunc(c.Encaps, func(a, b ovn.Encap) int { return cmp.Compare(a.IP, b.IP) }).IP
 				}},
 			} {
 				sharing := map[string][]string{}

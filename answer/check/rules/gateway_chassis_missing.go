@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // gatewayChassisMissing finds gateway ports and gateway routers that name a chassis that the southbound
@@ -21,7 +22,7 @@ func gatewayChassisMissing() rule.Rule {
 				return err
 			}
 			exists := func(name string) bool {
-				return slices.ContainsFunc(chassis, func(c rule.Chassis) bool { return c.Name == name })
+				return slices.ContainsFunc(chassis, func(c ovn.Chassis) bool { return c.Name == name })
 			}
 			rows, err := gatewayRows(d, n)
 			if err != nil {

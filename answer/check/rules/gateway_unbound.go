@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 )
 
@@ -63,7 +64,7 @@ func gatewayUnbound() rule.Rule {
 }
 
 // hostOf returns the name that users know of the chassis with a name, or that name.
-func hostOf(all []rule.Chassis, name string) string {
+func hostOf(all []ovn.Chassis, name string) string {
 	for _, c := range all {
 		if c.Name == name {
 			return c.Title()

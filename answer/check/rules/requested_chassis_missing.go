@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 )
 
@@ -29,7 +30,7 @@ func requestedChassisMissing() rule.Rule {
 			}
 			exists := func(name string) bool {
 				name = strings.TrimSpace(name)
-				return slices.ContainsFunc(chassis, func(c rule.Chassis) bool { return c.Name == name || c.Hostname == name })
+				return slices.ContainsFunc(chassis, func(c ovn.Chassis) bool { return c.Name == name || c.Hostname == name })
 			}
 			ports := map[string][]*rule.SwitchPort{} // by the chassis
 			for _, s := range n.Switches {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // tunnelAddressTwice finds two chassis with one tunnel address, each with another type of tunnels: the
@@ -22,8 +23,8 @@ func tunnelAddressTwice() rule.Rule {
 			}
 			for i, a := range chassis {
 				for _, b := range chassis[i+1:] {
-					at := slices.IndexFunc(a.Encaps, func(x rule.Encap) bool {
-						return slices.ContainsFunc(b.Encaps, func(y rule.Encap) bool { return x.IP == y.IP })
+					at := slices.IndexFunc(a.Encaps, func(x ovn.Encap) bool {
+						return slices.ContainsFunc(b.Encaps, func(y ovn.Encap) bool { return x.IP == y.IP })
 					})
 					if at >= 0 {
 						found(rule.Finding{What: fmt.Sprintf("chassis %s and %s have the same tunnel address %s", a.Title(), b.Title(), a.Encaps[at].IP),

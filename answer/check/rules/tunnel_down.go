@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 )
@@ -39,7 +40,7 @@ func tunnelDown() rule.Rule {
 }
 
 // tunnelTitle names a tunnel by the chassis at its other end.
-func tunnelTitle(row ovsdb.Record, chassis []rule.Chassis) string {
+func tunnelTitle(row ovsdb.Record, chassis []ovn.Chassis) string {
 	remote := file.PrintedMap(row.Column("options"))["remote_ip"]
 	for _, c := range chassis {
 		for _, encap := range c.Encaps {

@@ -6,6 +6,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/node"
+	"ovs-offline/internal/ovn"
 )
 
 // tunnelMissing finds the chassis to which a node has no tunnel.
@@ -20,7 +21,7 @@ func tunnelMissing() rule.Rule {
 			if err != nil || settings.Get("ovn-transport-zones") != "" {
 				return err
 			}
-			return withTunnels(n, func(own rule.Chassis, all []rule.Chassis, tunnels []*node.Interface) {
+			return withTunnels(n, func(own ovn.Chassis, all []ovn.Chassis, tunnels []*node.Interface) {
 				for _, c := range all {
 					if c.UUID != own.UUID && len(c.Encaps) > 0 && !sameAddress(own, c) && !reaches(tunnels, c) {
 						found(rule.Finding{What: fmt.Sprintf("there is no tunnel to chassis %s (%s)", c.Title(), addressesOf(c)),

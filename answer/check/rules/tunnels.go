@@ -6,11 +6,12 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/node"
+	"ovs-offline/internal/ovn"
 )
 
 // withTunnels calls use with the chassis of a node, all chassis, and the tunnels of the node. It does
 // nothing for a node without a chassis.
-func withTunnels(n *rule.Node, use func(own rule.Chassis, all []rule.Chassis, tunnels []*node.Interface)) error {
+func withTunnels(n *rule.Node, use func(own ovn.Chassis, all []ovn.Chassis, tunnels []*node.Interface)) error {
 	own, isChassis, err := n.ChassisOf()
 	if err != nil || !isChassis {
 		return err
@@ -43,20 +44,20 @@ func ovnTunnels(n *rule.Node) ([]*node.Interface, error) {
 }
 
 // reaches reports whether one of the tunnels leads to an address of a chassis.
-func reaches(tunnels []*node.Interface, c rule.Chassis) bool {
+func reaches(tunnels []*node.Interface, c ovn.Chassis) bool {
 	return slices.ContainsFunc(tunnels, func(t *node.Interface) bool {
-		return slices.ContainsFunc(c.Encaps, func(e rule.Encap) bool { return e.IP == t.Options["remote_ip"] })
+		return slices.ContainsFunc(c.Encaps, func(e ovn.Encap) bool { return e.IP == t.Options["remote_ip"] })
 	})
 }
 
 // sameAddress reports whether two chassis share an address: there is no tunnel between them.
-func sameAddress(a, b rule.Chassis) bool {
-	return slices.ContainsFunc(a.Encaps, func(e rule.Encap) bool {
-		return slices.ContainsFunc(b.Encaps, func(other rule.Encap) bool { return other.IP == e.IP })
+func sameAddress(a, b ovn.Chassis) bool {
+	return slices.ContainsFunc(a.Encaps, func(e ovn.Encap) bool {
+		return slices.ContainsFunc(b.Encaps, func(other ovn.Encap) bool { return other.IP == e.IP })
 	})
 }
 
-func addressesOf(c rule.Chassis) string {
+func addressesOf(c ovn.Chassis) string {
 	var texts []string
 	for _, encap := range c.Encaps {
 		texts = append(texts, encap.Type+" "+encap.IP)

@@ -87,14 +87,15 @@ func (l *loader) readInterfaces(deployment *ovn.Deployment, node ovn.Node) error
 }
 
 func (l *loader) readBindings(deployment *ovn.Deployment) error {
-	if err := deployment.SB.Each("Chassis", func(row ovsdb.Row) {
-		name := cmp.Or(row.String("hostname"), row.String("name"))
-		l.chassis[row.UUID] = name
-		if node := l.nodes[row.String("name")]; node != "" && l.nodes[name] == "" {
-			l.nodes[name] = node
-		}
-	}, "name", "hostname"); err != nil {
+	all, err := ovn.ReadChassis(deployment.SB)
+	if err != nil {
 		return err
+	}
+	for _, c := range all {
+		l.chassis[c.UUID] = c.Title()
+		if node := l.nodes[c.Name]; node != "" && l.nodes[c.Title()] == "" {
+			l.nodes[c.Title()] = node
+		}
 	}
 	return deployment.SB.Each("Port_Binding", func(row ovsdb.Row) {
 		binding := binding{parent: row.String("virtual_parent")}

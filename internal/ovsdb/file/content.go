@@ -62,6 +62,14 @@ func (c *Content) Rows(table string) []ovsdb.Row {
 	return nil
 }
 
+// Each calls use for each row that Rows returns, which has all columns.
+func (c *Content) Each(table string, use func(ovsdb.Row), _ ...string) error {
+	for _, row := range c.Rows(table) {
+		use(row)
+	}
+	return nil
+}
+
 // UUIDs returns the UUIDs of the rows of a table, sorted.
 func (c *Content) UUIDs(table string) []string {
 	var uuids []string
