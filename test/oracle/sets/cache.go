@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // What a folder of recorded sets holds besides the sets: all that they were made of, and the hash of each file, as
@@ -63,20 +66,42 @@ func Cached(ctx context.Context, top, dir string, out io.Writer) (string, error)
 	}
 	folder := filepath.Join(dir, fmt.Sprintf("%.16x", sha256.Sum256([]byte(recipe))))
 	return folder, keep(folder, recipe, out, func(staged string) error {
-		for _, name := range names {
-			o := Options{Lab: filepath.Join(top, "scripts/lab/lab"), Name: name}
-			if err := recordAgain(ctx, o, filepath.Join(staged, name), out); err != nil {
-				return err
-			}
-		}
-		for _, topology := range topologies() {
-			if err := recordNode(ctx, filepath.Join(top, "scripts/lab/lab"), topology, filepath.Join(staged, nodesFolder, topology)); err != nil {
-				return err
-			}
-			fmt.Fprintln(out, "a node alone:", topology)
-		}
-		return nil
+		return recordAll(ctx, filepath.Join(top, "scripts/lab/lab"), names, staged, &lines{out: out})
 	})
+}
+
+// recordAll records the sets of these names, and a node of each topology alone, into folders of their own. Two are recorded at a time: each
+// waits for its daemons and packets much of its time.
+func recordAll(ctx context.Context, lab string, names []string, staged string, out io.Writer) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(2)
+	for _, name := range names {
+		group.Go(func() error {
+			return recordAgain(ctx, Options{Lab: lab, Name: name}, filepath.Join(staged, name), out)
+		})
+	}
+	for _, topology := range topologies() {
+		group.Go(func() error {
+			err := recordNode(ctx, lab, topology, filepath.Join(staged, nodesFolder, topology))
+			if err == nil {
+				fmt.Fprintln(out, "a node alone:", topology)
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// lines is a writer for several who write at a time.
+type lines struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(text)
 }
 
 // keep leaves a folder as it is that holds just what was written into it by the same recipe. Otherwise it has record fill a new
