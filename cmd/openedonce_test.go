@@ -17,8 +17,8 @@ var (
 	executed   = regexp.MustCompile(`execve\("[^"]*/(ovs-vswitchd|ovn-controller)"`)
 )
 
-// TestQuestionsOpenEachFileOnce asks questions about a capture under strace: each collected file is opened at most twice, one time by
-// the readers of the case and one by who copies it for daemons, and no question computes drift twice.
+// TestQuestionsOpenEachFileOnce asks questions about a capture under strace: each collected file is opened at most twice, once for
+// all readers and once to copy it for daemons, and no question computes drift twice.
 func TestQuestionsOpenEachFileOnce(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovn-controller", "ovs-ofctl")
 	if _, err := exec.LookPath("strace"); err != nil {

@@ -186,8 +186,8 @@ func (r *reading) read(ctx context.Context, kind workdir.Kind, tables []string) 
 	r.database = Database{Kind: kind, ID: rows[0].UUID, Name: cmp.Or(rows[0].String("name"), rows[0].Map("options")["name"]), Copies: []Copy{copied}}
 }
 
-// indexOf returns the index that the readers of the snapshot share, or an index of its own where only some tables are read: those of a
-// large database that a shell needs to complete a name.
+// indexOf returns the index that the readers of the snapshot share. If only some tables are read, it returns an index of these tables
+// alone: a shell that completes a name must not wait for the logical flows of a large database.
 func indexOf(ctx context.Context, data *workdir.Data, path string, tables []string) (*file.Index, error) {
 	if len(tables) > 0 {
 		return file.OpenIndex(ctx, path, tables...)

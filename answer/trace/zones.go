@@ -39,7 +39,7 @@ func (z *zone) readEncaps() map[netip.Addr][]follow.Chassis {
 		return found
 	}
 	hostnames := map[string]string{}
-	chassis, _ := ovn.ReadChassis(z.SB) // those that can't be read are called by their names
+	chassis, _ := ovn.ReadChassis(z.SB) // a chassis that can't be read is called by its name
 	for _, c := range chassis {
 		hostnames[c.Name] = c.Hostname
 	}

@@ -94,8 +94,8 @@ type handshakeContext struct {
 func (c handshakeContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
 // endsWith returns the error of a call, or the error of ctx when ctx ends first: parts of
-// client-go, and programs that it runs for credentials, do not heed their context. A connection that was shut down with ctx may be
-// seen first, so that an error after the end of ctx is that of ctx, too.
+// client-go, and programs that it runs for credentials, do not heed their context. The call may return
+// first with the error of a connection that was shut down because ctx ended: endsWith then returns the error of ctx as well.
 func endsWith(ctx context.Context, call func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- call() }()

@@ -119,7 +119,7 @@ func openFile(path string) (*Opened, error) {
 	return newOpened(file, info, nil), nil
 }
 
-// Shares reports whether the readers of a case share the files of the workdir. Those of no workdir are not shared.
+// Shares reports whether the readers of a case share the files of the workdir. A nil Data shares nothing.
 func (d *Data) Shares() bool { return d != nil && d.files != nil }
 
 // Open opens a file of the workdir, which the readers of a case share.

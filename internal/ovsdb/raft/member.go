@@ -98,8 +98,8 @@ type TakenBack struct {
 	From, To int64 // the first and the last index
 }
 
-// Read reads the file of a member. data is the workdir whose readers share it, nil for none. For a file that is of no member, the error is that of
-// file.OpenMember.
+// Read reads the file of a member. data is the workdir whose readers share it, nil for none. If no member wrote the file, Read returns
+// the error of file.OpenMember.
 func Read(ctx context.Context, data *workdir.Data, path string) (*Member, error) {
 	log, err := file.OpenMember(ctx, data, path)
 	if err != nil {
