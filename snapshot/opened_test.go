@@ -1,12 +1,15 @@
 package snapshot
 
 import (
+	"crypto/sha1"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
 
@@ -50,6 +53,47 @@ func TestReadersShareFiles(t *testing.T) {
 	s.Close()
 	if n := descriptors(t, path) - before; n != 0 {
 		t.Errorf("%d descriptors are open after Close", n)
+	}
+}
+
+// TestManyFilesLeaveDescriptors has a thousand files read, and then a database: all are read, and 800 at most stay open.
+func TestManyFilesLeaveDescriptors(t *testing.T) {
+	wd, err := workdir.Find(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Of(wd)
+	defer s.Close()
+	of, err := s.Nodes()[0].Workdir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	database := filepath.Join(wd.Path(), "conf.db")
+	schema := `{"name":"Open_vSwitch","tables":{}}`
+	text := fmt.Sprintf("OVSDB JSON %d %x\n%s", len(schema), sha1.Sum([]byte(schema)), schema)
+	if err := os.WriteFile(database, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		path := filepath.Join(wd.Path(), fmt.Sprint("text", i))
+		if err := os.WriteFile(path, []byte(path), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		opened, err := of.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(opened); err != nil || string(text) != path || opened.Close() != nil {
+			t.Fatalf("read %q of %s: %v", text, path, err)
+		}
+	}
+	index, err := file.IndexOf(t.Context(), &of.Data, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index.Close()
+	if n := descriptors(t, wd.Path()); n != 800 {
+		t.Errorf("%d descriptors are open, not 800", n)
 	}
 }
 

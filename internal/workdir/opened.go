@@ -10,12 +10,15 @@ import (
 	"sync"
 )
 
+// maxShared is how many files of a case stay open, of the 1,024 descriptors that a process has by default on Linux.
+const maxShared = 800
+
 // Files are the collected files that all readers of a case share: each is opened once, and stays open until Close. A file that was changed
-// or replaced is opened again. Its methods may be called concurrently.
+// or replaced is opened again. Once maxShared files are open, each reader opens the others itself. Its methods may be called concurrently.
 type Files struct {
 	mu        sync.Mutex
-	open      map[string]*sharedFile // that are read now
-	changed   []*sharedFile          // that were changed since they were opened, for those who still read them
+	open      map[string]*openFile // that are read now
+	changed   []*openFile          // that were changed since they were opened, for those who still read them
 	manifests map[string]knownManifest
 }
 
@@ -25,17 +28,17 @@ type knownManifest struct {
 	file os.FileInfo
 }
 
-// sharedFile is a file that stays open.
-type sharedFile struct {
-	file *os.File
-	info os.FileInfo // when it was opened
-	mu   sync.Mutex
-	made io.Closer // by Opened.Once; nil before
+// openFile is a file and what it was when it was opened.
+type openFile struct {
+	*os.File
+	info os.FileInfo
+	mu   sync.Mutex // for made
+	made io.Closer  // by Opened.Once; nil before
 }
 
 // NewFiles returns Files in which nothing is open.
 func NewFiles() *Files {
-	return &Files{open: map[string]*sharedFile{}, manifests: map[string]knownManifest{}}
+	return &Files{open: map[string]*openFile{}, manifests: map[string]knownManifest{}}
 }
 
 // Close closes all files, and what was made of them.
@@ -46,15 +49,15 @@ func (f *Files) Close() {
 		if shared.made != nil {
 			shared.made.Close()
 		}
-		shared.file.Close()
+		shared.Close()
 	}
 	clear(f.open)
 	f.changed = nil
 	clear(f.manifests)
 }
 
-// find opens a file unless it is open.
-func (f *Files) find(path string) (*sharedFile, error) {
+// find opens a file unless it is open. It returns nil if too many others are.
+func (f *Files) find(path string) (*openFile, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if shared := f.open[path]; shared != nil {
@@ -64,17 +67,15 @@ func (f *Files) find(path string) (*sharedFile, error) {
 		f.changed = append(f.changed, shared)
 		delete(f.open, path)
 	}
-	file, err := os.Open(path)
+	if len(f.open)+len(f.changed) >= maxShared {
+		return nil, nil
+	}
+	file, err := open(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := file.Stat()
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	f.open[path] = &sharedFile{file: file, info: info}
-	return f.open[path], nil
+	f.open[path] = file
+	return file, nil
 }
 
 func isSame(a, b os.FileInfo) bool {
@@ -102,11 +103,11 @@ func (f *Files) manifest(path string, read func() (*Manifest, error)) (*Manifest
 // Opened is a collected file that is read from its beginning. Readers of a file that a case shares have their own places in it.
 type Opened struct {
 	*io.SectionReader
-	file   *os.File
-	shared *sharedFile // nil for a file of its own
+	file   *openFile
+	shared bool
 }
 
-func openFile(path string) (*Opened, error) {
+func open(path string) (*openFile, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func openFile(path string) (*Opened, error) {
 		file.Close()
 		return nil, err
 	}
-	return newOpened(file, info, nil), nil
+	return &openFile{File: file, info: info}, nil
 }
 
 // Shares reports whether the readers of a case share the files of the workdir. A nil Data shares nothing.
@@ -124,18 +125,24 @@ func (d *Data) Shares() bool { return d != nil && d.files != nil }
 
 // Open opens a file of the workdir, which the readers of a case share.
 func (d *Data) Open(path string) (*Opened, error) {
-	if !d.Shares() {
-		return openFile(path)
+	if d.Shares() {
+		file, err := d.files.find(path)
+		if err != nil {
+			return nil, err
+		}
+		if file != nil {
+			return newOpened(file, true), nil
+		}
 	}
-	shared, err := d.files.find(path)
+	file, err := open(path)
 	if err != nil {
 		return nil, err
 	}
-	return newOpened(shared.file, shared.info, shared), nil
+	return newOpened(file, false), nil
 }
 
-func newOpened(file *os.File, info os.FileInfo, shared *sharedFile) *Opened {
-	return &Opened{SectionReader: io.NewSectionReader(file, 0, info.Size()), file: file, shared: shared}
+func newOpened(file *openFile, shared bool) *Opened {
+	return &Opened{SectionReader: io.NewSectionReader(file, 0, file.info.Size()), file: file, shared: shared}
 }
 
 // Name returns the path by which the file was opened.
@@ -143,7 +150,7 @@ func (f *Opened) Name() string { return f.file.Name() }
 
 // Close closes a file that no case shares.
 func (f *Opened) Close() error {
-	if f.shared != nil {
+	if f.shared {
 		return nil
 	}
 	return f.file.Close()
@@ -152,18 +159,18 @@ func (f *Opened) Close() error {
 // Once returns what make made of a file that a case shares, which the first call does, and which is closed with the case. ok is false for
 // a file that no case shares.
 func (f *Opened) Once(make func() (io.Closer, error)) (made io.Closer, ok bool, err error) {
-	if f.shared == nil {
+	if !f.shared {
 		return nil, false, nil
 	}
-	f.shared.mu.Lock()
-	defer f.shared.mu.Unlock()
-	if f.shared.made == nil {
+	f.file.mu.Lock()
+	defer f.file.mu.Unlock()
+	if f.file.made == nil {
 		if made, err = make(); err != nil {
 			return nil, true, err
 		}
-		f.shared.made = made
+		f.file.made = made
 	}
-	return f.shared.made, true, nil
+	return f.file.made, true, nil
 }
 
 // Collected opens a collected file. ok is false, without an error, if it was not collected, and with one if it cannot be opened.

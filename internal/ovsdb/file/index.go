@@ -79,7 +79,8 @@ func IndexOf(ctx context.Context, data *workdir.Data, src string, tables ...stri
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
-	made, _, err := file.Once(func() (io.Closer, error) {
+	defer file.Close()
+	made, ok, err := file.Once(func() (io.Closer, error) {
 		from, err := openSource(ctx, data, src)
 		if err != nil {
 			return nil, err
@@ -89,6 +90,9 @@ func IndexOf(ctx context.Context, data *workdir.Data, src string, tables ...stri
 	})
 	if err != nil {
 		return nil, err
+	}
+	if !ok {
+		return OpenIndex(ctx, src, tables...)
 	}
 	index := *made.(closing).Index
 	index.Dir, index.close = data, func() {}
