@@ -260,26 +260,22 @@ func bindings(sb *file.Index) (map[string]map[string]string, error) {
 		hosts[c.UUID] = c.Title()
 	}
 	bound := map[string]map[string]string{}
-	for row, err := range sb.Rows("Port_Binding", "logical_port", "chassis", "additional_chassis", "virtual_parent") {
-		if err != nil {
-			return nil, err
-		}
+	return bound, ovn.EachBinding(sb, func(b ovn.Binding) {
 		state := map[string]string{}
-		for _, id := range row.UUIDs("chassis") {
-			state["chassis"] = hosts[id]
+		if b.Chassis != "" {
+			state["chassis"] = hosts[b.Chassis]
 		}
 		var more []string
-		for _, id := range row.UUIDs("additional_chassis") {
+		for _, id := range b.Additional {
 			more = append(more, hosts[id])
 		}
 		slices.Sort(more)
 		if len(more) > 0 {
 			state["additional chassis"] = strings.Join(more, ", ")
 		}
-		if parent := row.String("virtual_parent"); parent != "" {
-			state["virtual parent"] = parent
+		if b.VirtualParent != "" {
+			state["virtual parent"] = b.VirtualParent
 		}
-		bound[row.String("logical_port")] = state
-	}
-	return bound, nil
+		bound[b.Port] = state
+	})
 }

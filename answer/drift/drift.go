@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/openflow"
@@ -184,6 +185,8 @@ type comparison struct {
 	runtime runtime.Runtime
 	nb, sb  *file.Index // nb is nil if it was not collected
 
+	routerPorts func() (map[string]routerPort, error) // of sb, by the UUIDs of their rows
+
 	recordedNames, computedNames *flowdiff.Names
 }
 
@@ -192,6 +195,7 @@ func (c *comparison) open(ctx context.Context) (err error) {
 	if c.sb, err = file.IndexOf(ctx, &wd.Data, wd.Database(workdir.SB)); err != nil {
 		return err
 	}
+	c.routerPorts = sync.OnceValues(func() (map[string]routerPort, error) { return readRouterPorts(c.sb) })
 	if exists(wd.Database(workdir.NB)) {
 		if c.nb, err = file.IndexOf(ctx, &wd.Data, wd.Database(workdir.NB)); err != nil {
 			c.sb.Close()

@@ -6,6 +6,8 @@ import (
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb/file"
 )
 
 // A packet that another chassis has routed may come through a localnet port with the MAC
@@ -39,19 +41,17 @@ func (c *comparison) ofAnotherRouterPort(change flowdiff.Change) (bool, error) {
 	}
 	was, _, errA := c.recordedNames.CauseOf(change.A)
 	is, _, errB := c.computedNames.CauseOf(change.B)
-	if err := errors.Join(errA, errB); err != nil || was.Row != portBinding || is.Row != portBinding {
+	if err := errors.Join(errA, errB); err != nil || was.Row != ovn.BindingTable || is.Row != ovn.BindingTable {
 		return false, err
 	}
-	recorded, errA := c.routerPort(was.UUID)
-	computed, errB := c.routerPort(is.UUID)
-	if err := errors.Join(errA, errB); err != nil || recorded.peerSwitch == "" || recorded.peerSwitch != computed.peerSwitch {
+	ports, err := c.routerPorts()
+	recorded, computed := ports[was.UUID], ports[is.UUID]
+	if err != nil || recorded.peerSwitch == "" || recorded.peerSwitch != computed.peerSwitch {
 		return false, err
 	}
 	actionsA, actionsB := openflow.Flow{Text: change.A}.Actions(), openflow.Flow{Text: change.B}.Actions()
 	return actionsA == strings.ReplaceAll(actionsB, computed.mac, recorded.mac), nil
 }
-
-const portBinding = "Port_Binding"
 
 // routerPort is a router port that is connected to a switch.
 type routerPort struct {
@@ -59,24 +59,18 @@ type routerPort struct {
 	peerSwitch string // the UUID of its datapath
 }
 
-// routerPort returns the router port of a row, the zero value for another port.
-func (c *comparison) routerPort(uuid string) (routerPort, error) {
-	row, _, err := c.sb.Row(portBinding, uuid, "mac", "options")
-	if err != nil {
-		return routerPort{}, err
-	}
-	mac, _, _ := strings.Cut(strings.Join(row.Strings("mac"), " "), " ")
-	peer := row.Value("options", "peer")
-	if mac == "" || peer == "" {
-		return routerPort{}, nil
-	}
-	for other, err := range c.sb.Rows(portBinding, "logical_port", "datapath") {
-		if err != nil {
-			return routerPort{}, err
+// readRouterPorts returns the router ports by the UUIDs of their rows.
+func readRouterPorts(sb *file.Index) (map[string]routerPort, error) {
+	datapaths, peers, ports := map[string]string{}, map[string]string{}, map[string]routerPort{}
+	err := ovn.EachBinding(sb, func(b ovn.Binding) {
+		datapaths[b.Port] = b.Datapath
+		if mac, _, _ := strings.Cut(strings.Join(b.Addresses, " "), " "); mac != "" && b.Options["peer"] != "" {
+			peers[b.UUID], ports[b.UUID] = b.Options["peer"], routerPort{mac: strings.ToLower(mac)}
 		}
-		if other.String("logical_port") == peer {
-			return routerPort{strings.ToLower(mac), strings.Join(other.UUIDs("datapath"), " ")}, nil
-		}
+	})
+	for uuid, port := range ports {
+		port.peerSwitch = datapaths[peers[uuid]]
+		ports[uuid] = port
 	}
-	return routerPort{}, nil
+	return ports, err
 }

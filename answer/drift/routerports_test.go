@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
@@ -72,7 +73,7 @@ func cookiesOfPorts(t *testing.T, wd *workdir.Dir) map[string]string {
 	}
 	defer sb.Close()
 	cookies := map[string]string{}
-	for row, err := range sb.Rows(portBinding, "logical_port") {
+	for row, err := range sb.Rows(ovn.BindingTable, "logical_port") {
 		if err != nil {
 			t.Fatal(err)
 		}

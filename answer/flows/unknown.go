@@ -13,7 +13,7 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/ovsdb"
 )
 
 // UnknownError is the error for a name in a filter that no node has.
@@ -136,27 +136,11 @@ func (n *Node) addDatabaseNames(known map[string]map[string]bool) error {
 			known[kind][datapath.Name], known[kind][datapath.Given] = true, true
 		}
 	}
-	for _, from := range []struct {
-		database *file.Index
-		table    string
-		keys     []string // of external_ids
-	}{{n.sb, "Port_Binding", []string{"name", "neutron:port_name"}}, {n.nb, "Logical_Switch_Port", []string{"neutron:port_name"}}} {
-		if from.database == nil {
-			continue
-		}
-		columns := []string{"external_ids"}
-		if from.table == "Port_Binding" {
-			columns = append(columns, "logical_port")
-		}
-		for row, err := range from.database.Rows(from.table, columns...) {
-			if err != nil {
-				return err
-			}
-			for _, key := range from.keys {
-				known[rules.KindPort][row.Value("external_ids", key)] = true
-			}
-			known[rules.KindPort][row.String("logical_port")] = true
-		}
+	ports := known[rules.KindPort]
+	if err := ovn.EachBinding(n.sb, func(b ovn.Binding) {
+		ports[b.Port], ports[b.IDs["name"]], ports[b.IDs["neutron:port_name"]] = true, true, true
+	}); err != nil {
+		return err
 	}
-	return nil
+	return n.nb.Each("Logical_Switch_Port", func(row ovsdb.Row) { ports[row.Value("external_ids", "neutron:port_name")] = true }, "external_ids")
 }

@@ -42,7 +42,7 @@ type SwitchPort struct {
 }
 
 // Title returns the name of the port that a user knows, with the one in OVN.
-func (p *SwitchPort) Title() string { return PortTitle(p.Name, p.IDs) }
+func (p *SwitchPort) Title() string { return ovn.PortTitle(p.Name, p.IDs) }
 
 // Router is a row of the table Logical_Router.
 type Router struct {

@@ -2,41 +2,13 @@ package rule
 
 import (
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 )
-
-// Binding is a row of the table Port_Binding.
-type Binding struct {
-	UUID     string
-	Port     string // the logical port
-	Type     string
-	Datapath string // UUIDs of rows
-	Chassis  string // "" for none
-	Key      int    // the tunnel key
-	Down     bool   // up is false; a row of OVN before 20.12 has no such column
-	Options  map[string]string
-	IDs      map[string]string
-}
-
-// Title returns the name of the port that a user knows, with the one in OVN.
-func (b Binding) Title() string { return PortTitle(b.Port, b.IDs) }
-
-// PortTitle returns the name of a logical port that a user knows, with the one in OVN.
-func PortTitle(port string, ids map[string]string) string {
-	if pod := ovn.PodName(port, ids); pod != "" {
-		return "pod " + pod + " (port " + port + ")"
-	}
-	if name := ids["neutron:port_name"]; name != "" && name != port {
-		return "port " + name + " (" + port + ")"
-	}
-	return "port " + port
-}
 
 // southbound is what rules need of the southbound database. It is read once.
 type southbound struct {
 	chassis  []ovn.Chassis
-	bindings map[string]Binding
+	bindings map[string]ovn.Binding
 }
 
 // Chassis returns the chassis of the southbound database, none where it was not collected.
@@ -50,7 +22,7 @@ func (d *Deployment) Chassis() ([]ovn.Chassis, error) {
 
 // Bindings returns the rows of Port_Binding by their logical ports, none where the southbound
 // database was not collected.
-func (d *Deployment) Bindings() (map[string]Binding, error) {
+func (d *Deployment) Bindings() (map[string]ovn.Binding, error) {
 	read, err := d.southbound()
 	if err != nil {
 		return nil, err
@@ -74,24 +46,10 @@ func (n *Node) ChassisOf() (chassis ovn.Chassis, ok bool, err error) {
 }
 
 func readSouthbound(sb *file.Index) (*southbound, error) {
-	read := &southbound{bindings: map[string]Binding{}}
+	read := &southbound{bindings: map[string]ovn.Binding{}}
 	var err error
 	if read.chassis, err = ovn.ReadChassis(sb); err != nil {
 		return nil, err
 	}
-	err = sb.Each("Port_Binding", func(row ovsdb.Row) {
-		b := Binding{UUID: row.UUID, Port: row.String("logical_port"), Type: row.String("type"), Options: row.Map("options"), IDs: row.Map("external_ids")}
-		for _, uuid := range row.UUIDs("chassis") {
-			b.Chassis = uuid
-		}
-		for _, uuid := range row.UUIDs("datapath") {
-			b.Datapath = uuid
-		}
-		b.Key, _ = row.Int("tunnel_key")
-		for _, up := range row.Bools("up") {
-			b.Down = !up
-		}
-		read.bindings[b.Port] = b
-	}, "logical_port", "type", "chassis", "datapath", "tunnel_key", "up", "options", "external_ids")
-	return read, err
+	return read, ovn.EachBinding(sb, func(b ovn.Binding) { read.bindings[b.Port] = b })
 }

@@ -209,9 +209,8 @@ func (n *namer) southboundRow(uuid string) string {
 		if row, ok, err := d.SB.Row(ovn.DatapathTable, uuid); ok && err == nil {
 			return ovn.ReadDatapath(row).String()
 		}
-		if row, ok, err := d.SB.Row("Port_Binding", uuid, "logical_port"); ok && err == nil {
-			port := row.String("logical_port")
-			return cmp.Or(n.ports[port], port)
+		if b, ok, err := ovn.BindingOf(d.SB, uuid); ok && err == nil {
+			return cmp.Or(n.ports[b.Port], b.Port)
 		}
 	}
 	return n.titles[uuid]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 )
 
@@ -16,19 +17,15 @@ import (
 // located returns the chassis of each logical port of an SB database, and its addresses.
 func located(sb *file.Index) (map[string]location, error) {
 	ports := map[string]location{}
-	for row, err := range sb.Rows("Port_Binding", "logical_port", "chassis", "mac") {
-		if err != nil {
-			return nil, err
-		}
-		at := location{chassis: strings.Join(row.UUIDs("chassis"), " ")}
-		for _, addresses := range row.Strings("mac") {
+	return ports, ovn.EachBinding(sb, func(b ovn.Binding) {
+		at := location{chassis: b.Chassis}
+		for _, addresses := range b.Addresses {
 			if words := strings.Fields(addresses); len(words) > 0 {
 				at.macs = append(at.macs, strings.ToLower(words[0]))
 			}
 		}
-		ports[row.String("logical_port")] = at
-	}
-	return ports, nil
+		ports[b.Port] = at
+	})
 }
 
 // location is where a logical port is bound.

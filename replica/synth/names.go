@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 )
 
@@ -38,13 +39,13 @@ var neutronID = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
 
 // interfaceOf returns the name and the type of the interface of a logical port. Neutron and
 // OVN-Kubernetes derive some names from the names of logical ports.
-func (m *names) interfaceOf(binding binding) (name, kind string) {
-	neutron := neutronID.MatchString(binding.port)
+func (m *names) interfaceOf(binding ovn.Binding) (name, kind string) {
+	neutron := neutronID.MatchString(binding.Port)
 	switch {
-	case binding.kind == "localport" && neutron: // get_veth_name() of neutron's metadata agent
-		if network := strings.TrimPrefix(m.s.datapaths[binding.datapath].Name, "neutron-"); neutronID.MatchString(network) {
+	case binding.Type == "localport" && neutron: // get_veth_name() of neutron's metadata agent
+		if network := strings.TrimPrefix(m.s.datapaths[binding.Datapath].Name, "neutron-"); neutronID.MatchString(network) {
 			m.meta++
-			return m.uniqueName("tap"+network[:10]+"0", binding.port), ""
+			return m.uniqueName("tap"+network[:10]+"0", binding.Port), ""
 		}
 	case neutron: // nova's name of a tap device, or of a vhost-user socket
 		m.agents++
@@ -52,12 +53,12 @@ func (m *names) interfaceOf(binding binding) (name, kind string) {
 		if m.node.Config["datapath-type"] == "netdev" {
 			prefix = "vhu"
 		}
-		return m.uniqueName(prefix+binding.port[:11], binding.port), ""
-	case binding.port == managementPort(m.node.Chassis): // types.K8sMgmtIntfName of OVN-Kubernetes
-		m.mports = append(m.mports, binding.port)
-		return m.uniqueName("ovn-k8s-mp0", binding.port), "internal"
+		return m.uniqueName(prefix+binding.Port[:11], binding.Port), ""
+	case binding.Port == managementPort(m.node.Chassis): // types.K8sMgmtIntfName of OVN-Kubernetes
+		m.mports = append(m.mports, binding.Port)
+		return m.uniqueName("ovn-k8s-mp0", binding.Port), "internal"
 	}
-	name = m.uniqueName(binding.port, binding.port)
+	name = m.uniqueName(binding.Port, binding.Port)
 	m.made = append(m.made, name)
 	return name, ""
 }

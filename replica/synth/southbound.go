@@ -17,22 +17,13 @@ import (
 // Southbound holds the chassis of a southbound database and their ports.
 type Southbound struct {
 	chassis   []ovn.Chassis
-	bindings  []binding
+	bindings  []ovn.Binding
 	datapaths map[string]ovn.Datapath // by the UUIDs of their rows
-}
-
-// binding is a row of the table Port_Binding.
-type binding struct {
-	port, kind, parent string
-	datapath           string
-	mac                string // the first word of its addresses: a MAC, "" for none
-	chassis            []string
-	options, ids       map[string]string
 }
 
 // Read reads a southbound database.
 func Read(ctx context.Context, path string) (*Southbound, error) {
-	content, _, err := file.Read(ctx, path, ovn.ChassisTable, "Encap", "Port_Binding", ovn.DatapathTable)
+	content, _, err := file.Read(ctx, path, ovn.ChassisTable, "Encap", ovn.BindingTable, ovn.DatapathTable)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +37,10 @@ func Read(ctx context.Context, path string) (*Southbound, error) {
 	for _, row := range content.Rows(ovn.DatapathTable) {
 		southbound.datapaths[row.UUID] = ovn.ReadDatapath(row)
 	}
-	southbound.readBindings(content)
+	if err := ovn.EachBinding(content, func(b ovn.Binding) { southbound.bindings = append(southbound.bindings, b) }); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(southbound.bindings, func(a, b ovn.Binding) int { return strings.Compare(a.Port, b.Port) })
 	return southbound, nil
 }
 
@@ -60,23 +54,6 @@ func (s *Southbound) readChassis(content *file.Content) (err error) {
 		return cmp.Or(strings.Compare(a.Title(), b.Title()), strings.Compare(a.Name, b.Name))
 	})
 	return err
-}
-
-func (s *Southbound) readBindings(content *file.Content) {
-	for _, row := range content.Rows("Port_Binding") {
-		binding := binding{port: row.String("logical_port"), kind: row.String("type"), parent: row.String("parent_port"),
-			chassis: append(row.UUIDs("chassis"), row.UUIDs("additional_chassis")...), options: row.Map("options"), ids: row.Map("external_ids")}
-		for _, uuid := range row.UUIDs("datapath") {
-			binding.datapath = uuid
-		}
-		for _, addresses := range row.Strings("mac") {
-			if words := strings.Fields(addresses); binding.mac == "" && len(words) > 0 && strings.Count(words[0], ":") == 5 {
-				binding.mac = words[0]
-			}
-		}
-		s.bindings = append(s.bindings, binding)
-	}
-	slices.SortFunc(s.bindings, func(a, b binding) int { return strings.Compare(a.port, b.port) })
 }
 
 // Local returns the chassis whose ports the database holds, in the order of their titles:

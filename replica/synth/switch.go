@@ -83,37 +83,37 @@ func (n *node) logicalPorts(southbound *Southbound, names *names) []iface {
 
 // plugs reports whether an interface of the node belongs to a logical port. Ports of
 // routers and gateways have none; a container's or trunk's port uses its parent's.
-func (n *node) plugs(southbound *Southbound, b binding) bool {
-	here := slices.Contains(b.chassis, n.UUID)
+func (n *node) plugs(southbound *Southbound, b ovn.Binding) bool {
+	here := b.On(n.UUID)
 	switch {
-	case b.kind == "localport":
-		return southbound.hasPortOn(n.UUID, b.datapath)
-	case b.kind != "" || !here:
+	case b.Type == "localport":
+		return southbound.hasPortOn(n.UUID, b.Datapath)
+	case b.Type != "" || !here:
 		return false
-	case b.parent == "":
+	case b.Parent == "":
 		return true
 	}
-	onNode := func(binding binding) bool {
-		return binding.port == b.parent && slices.Contains(binding.chassis, n.UUID)
-	}
-	if !slices.ContainsFunc(southbound.bindings, onNode) {
-		n.lose("port %q has the parent %q, which is not bound to the chassis", b.port, b.parent)
+	if !slices.ContainsFunc(southbound.bindings, func(parent ovn.Binding) bool { return parent.Port == b.Parent && parent.On(n.UUID) }) {
+		n.lose("port %q has the parent %q, which is not bound to the chassis", b.Port, b.Parent)
 	}
 	return false
 }
 
 // hasPortOn reports whether a port of a datapath is bound to a chassis.
 func (s *Southbound) hasPortOn(chassis, datapath string) bool {
-	return slices.ContainsFunc(s.bindings, func(binding binding) bool {
-		return binding.kind == "" && binding.datapath == datapath && slices.Contains(binding.chassis, chassis)
-	})
+	return slices.ContainsFunc(s.bindings, func(b ovn.Binding) bool { return b.Type == "" && b.Datapath == datapath && b.On(chassis) })
 }
 
 // interfaceIDs returns the external_ids by which ovn-controller finds the interface of a
 // logical port, and those that show its address and its instance.
-func interfaceIDs(binding binding) map[string]string {
-	ids := map[string]string{"iface-id": binding.port}
-	for key, value := range map[string]string{"attached-mac": binding.mac, "iface-id-ver": binding.options["iface-id-ver"], "vm-id": binding.ids["neutron:device_id"]} {
+func interfaceIDs(b ovn.Binding) map[string]string {
+	ids := map[string]string{"iface-id": b.Port}
+	for _, addresses := range b.Addresses {
+		if words := strings.Fields(addresses); ids["attached-mac"] == "" && len(words) > 0 && strings.Count(words[0], ":") == 5 {
+			ids["attached-mac"] = words[0]
+		}
+	}
+	for key, value := range map[string]string{"iface-id-ver": b.Options["iface-id-ver"], "vm-id": b.IDs["neutron:device_id"]} {
 		if value != "" {
 			ids[key] = value
 		}
@@ -149,8 +149,8 @@ func (n *node) addProviderBridge(southbound *Southbound, name, uplink string) {
 // isKubernetes reports whether OVN-Kubernetes wrote the database: each node has a
 // management port.
 func (s *Southbound) isKubernetes() bool {
-	return slices.ContainsFunc(s.bindings, func(binding binding) bool {
-		return slices.ContainsFunc(s.chassis, func(chassis ovn.Chassis) bool { return binding.port == managementPort(chassis) && binding.port != "" })
+	return slices.ContainsFunc(s.bindings, func(b ovn.Binding) bool {
+		return slices.ContainsFunc(s.chassis, func(chassis ovn.Chassis) bool { return b.Port == managementPort(chassis) && b.Port != "" })
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 
 // readers are the files that read the rows of a table of collected databases, for everyone.
 func readers() map[string]string {
-	return map[string]string{"Chassis": "internal/ovn/chassis.go"}
+	return map[string]string{"Chassis": "internal/ovn/chassis.go", "Port_Binding": "internal/ovn/binding.go"}
 }
 
 // TestTablesAreReadInOnePlace fails for a second file that reads the rows of a table whose model others share. Rows that a running
@@ -36,25 +36,33 @@ func TestTablesAreReadInOnePlace(t *testing.T) {
 
 // TestReadsRows checks what counts as a reader.
 func TestReadsRows(t *testing.T) {
-	for text, want := range map[string]bool{
-		`for row, err := range sb.Rows("Chassis", "name") {`:   true,
-		`sb.Each(ChassisTable, func(row ovsdb.Row) {`:          true,
-		`d.SB.Each(ovn.ChassisTable, func(row ovsdb.Row) {`:    true,
-		`content.Rows("Chassis")`:                              true,
-		`d.SB.Row("Chassis", uuid, "name")`:                    true,
-		`sb.Select(ctx, "Chassis", "name")`:                    false,
-		`d.SB.Rows("Chassis_Private", "name")`:                 false,
-		`file.Read(ctx, path, ovn.ChassisTable, "Encap")`:      false,
-		`rule.All("Chassis", "_uuid", "name", "other_config")`: false,
+	for text, want := range map[string]string{
+		`for row, err := range sb.Rows("Chassis", "name") {`:    "Chassis",
+		`sb.Each(ChassisTable, func(row ovsdb.Row) {`:           "Chassis",
+		`d.SB.Each(ovn.ChassisTable, func(row ovsdb.Row) {`:     "Chassis",
+		`content.Rows("Chassis")`:                               "Chassis",
+		`d.SB.Row("Chassis", uuid, "name")`:                     "Chassis",
+		`sb.Select(ctx, "Chassis", "name")`:                     "",
+		`d.SB.Rows("Chassis_Private", "name")`:                  "",
+		`file.Read(ctx, path, ovn.ChassisTable, "Encap")`:       "",
+		`rule.All("Chassis", "_uuid", "name", "other_config")`:  "",
+		`d.SB.Row("Port_Binding", uuid, "logical_port")`:        "Port_Binding",
+		`sb.Each(BindingTable, use, bindingColumns()...)`:       "Port_Binding",
+		`sb.Select(ctx, "Port_Binding", "type", "chassis")`:     "",
+		`row, ok, err := r.sb.Row(table, uuid, "logical_port")`: "",
 	} {
-		if got := readsRows(text, "Chassis"); got != want {
-			t.Errorf("%s: %v", text, got)
+		for table := range readers() {
+			if got := readsRows(text, table); got != (table == want) {
+				t.Errorf("%s: of %s %v", text, table, got)
+			}
 		}
 	}
 }
 
+// readsRows reports whether a text reads rows of a table, by its name or by a constant for it, such as BindingTable for Port_Binding.
 func readsRows(text, table string) bool {
-	return regexp.MustCompile(`\.(Rows|Row|Each|Matching|Parts)\((?:"` + table + `"|(?:ovn\.)?` + table + `Table\b)`).MatchString(text)
+	constant := table[strings.LastIndexByte(table, '_')+1:] + "Table"
+	return regexp.MustCompile(`\.(Rows|Row|Each|Matching|Parts)\((?:"` + table + `"|(?:ovn\.)?` + constant + `\b)`).MatchString(text)
 }
 
 // productFiles returns the texts of the Go files of the program by their paths.

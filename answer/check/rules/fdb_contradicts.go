@@ -30,7 +30,7 @@ func fdbContradicts() rule.Rule {
 			if err != nil {
 				return err
 			}
-			ports := map[[2]int]rule.Binding{}
+			ports := map[[2]int]ovn.Binding{}
 			for _, b := range bindings {
 				ports[[2]int{int(datapaths[b.Datapath].Key), b.Key}] = b
 			}

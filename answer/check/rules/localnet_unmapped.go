@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 )
 
@@ -63,7 +64,7 @@ func networksOf(s *rule.Switch) []string {
 }
 
 // portsOnChassis returns what is bound to each chassis and needs the physical network of a switch.
-func portsOnChassis(n *rule.Northbound, s *rule.Switch, bindings map[string]rule.Binding) map[string][]string {
+func portsOnChassis(n *rule.Northbound, s *rule.Switch, bindings map[string]ovn.Binding) map[string][]string {
 	on := map[string][]string{}
 	for _, p := range s.Ports {
 		name, title := p.Name, p.Title()

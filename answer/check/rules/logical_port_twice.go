@@ -6,6 +6,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/node"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 )
 
@@ -42,7 +43,7 @@ func logicalPortTwice() rule.Rule {
 }
 
 // portTitle returns the name of a logical port that a user knows, also of one that is not bound.
-func portTitle(bindings map[string]rule.Binding, port string) string {
+func portTitle(bindings map[string]ovn.Binding, port string) string {
 	if b, ok := bindings[port]; ok {
 		return b.Title()
 	}

@@ -48,7 +48,7 @@ func northdBehind() rule.Rule {
 			}
 			err = d.NB.Each("Logical_Switch_Port", func(row ovsdb.Row) {
 				if _, bound := bindings[row.String("name")]; !bound && !slices.Contains(row.Bools("enabled"), false) {
-					missing = append(missing, rule.PortTitle(row.String("name"), row.Map("external_ids")))
+					missing = append(missing, ovn.PortTitle(row.String("name"), row.Map("external_ids")))
 				}
 			}, "name", "external_ids", "enabled")
 			if err != nil || len(missing) == 0 {

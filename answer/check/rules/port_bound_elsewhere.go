@@ -6,6 +6,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/node"
+	"ovs-offline/internal/ovn"
 )
 
 // portBoundElsewhere finds the interfaces of a node whose logical port is bound to another chassis.
@@ -24,7 +25,7 @@ func portBoundElsewhere() rule.Rule {
 			if err != nil {
 				return err
 			}
-			return eachBound(n, func(iface *node.Interface, b rule.Binding) {
+			return eachBound(n, func(iface *node.Interface, b ovn.Binding) {
 				for _, c := range others {
 					if c.UUID == b.Chassis && c.UUID != own.UUID && b.Options["requested-chassis"] == "" {
 						found(rule.Finding{What: fmt.Sprintf("interface %s is of %s, which is bound to chassis %s", iface.Name, b.Title(), c.Title()),
@@ -39,7 +40,7 @@ func portBoundElsewhere() rule.Rule {
 
 // eachBound calls use for each interface of the integration bridge of a node that has a number and
 // names a logical port of the southbound database.
-func eachBound(n *rule.Node, use func(*node.Interface, rule.Binding)) error {
+func eachBound(n *rule.Node, use func(*node.Interface, ovn.Binding)) error {
 	bridges, err := n.Bridges()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/node"
+	"ovs-offline/internal/ovn"
 )
 
 // portNotClaimed finds the interfaces of a node whose logical port is bound to no chassis, or that
@@ -21,7 +22,7 @@ func portNotClaimed() rule.Rule {
 			if err != nil || !isChassis {
 				return err
 			}
-			return eachBound(n, func(iface *node.Interface, b rule.Binding) {
+			return eachBound(n, func(iface *node.Interface, b ovn.Binding) {
 				finding := rule.Finding{Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: chassis, up"},
 					Next: []string{"ovs-offline timeline --grep " + b.Port, "on the node: ovn-appctl -t ovn-controller recompute"}}
 				switch {

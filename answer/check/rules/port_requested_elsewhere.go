@@ -8,6 +8,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/node"
+	"ovs-offline/internal/ovn"
 )
 
 // portRequestedElsewhere finds the interfaces of a node whose logical port was requested for other
@@ -23,7 +24,7 @@ func portRequestedElsewhere() rule.Rule {
 			if err != nil || !isChassis {
 				return err
 			}
-			return eachBound(n, func(iface *node.Interface, b rule.Binding) {
+			return eachBound(n, func(iface *node.Interface, b ovn.Binding) {
 				requested := b.Options["requested-chassis"]
 				names := strings.Split(requested, ",")
 				if requested == "" || slices.Contains(names, own.Name) || slices.Contains(names, own.Hostname) {

@@ -97,24 +97,12 @@ func (l *loader) readBindings(deployment *ovn.Deployment) error {
 			l.nodes[c.Title()] = node
 		}
 	}
-	return deployment.SB.Each("Port_Binding", func(row ovsdb.Row) {
-		binding := binding{parent: row.String("virtual_parent")}
-		if on := row.UUIDs("chassis"); len(on) > 0 {
-			binding.chassis = l.chassis[on[0]]
+	return ovn.EachBinding(deployment.SB, func(b ovn.Binding) {
+		l.bound[b.Port] = binding{l.chassis[b.Chassis], b.VirtualParent}
+		if deployment.NB == nil { // only the southbound database knows the port
+			l.addPort(b, ovsdb.Row{}, nil)
 		}
-		l.bound[row.String("logical_port")] = binding
-		if deployment.NB == nil {
-			l.addBinding(row)
-		}
-	}, "logical_port", "chassis", "virtual_parent", "type", "mac", "external_ids", "parent_port", "tag")
-}
-
-// addBinding adds the endpoint of a port that only the southbound database knows.
-func (l *loader) addBinding(row ovsdb.Row) {
-	switch row.String("type") {
-	case "", "localport", "virtual", "external", "remote":
-		l.addPort(row, row.String("logical_port"), row.Strings("mac"), row.String("parent_port"), nil)
-	}
+	})
 }
 
 func (l *loader) readRouters(deployment *ovn.Deployment) error {
@@ -211,9 +199,11 @@ func (l *loader) readPorts(deployment *ovn.Deployment) error {
 			ls.outer = ls.outer || leadsOut(row.String("type"))
 		}
 		switch row.String("type") {
-		case "", "localport", "virtual", "external", "remote":
-			addresses := append(row.Strings("addresses"), row.Strings("dynamic_addresses")...)
-			l.addPort(row, row.String("name"), addresses, row.String("parent_name"), ls)
+		default:
+			port := ovn.Binding{UUID: row.UUID, Port: row.String("name"), Type: row.String("type"), Parent: row.String("parent_name"),
+				Addresses: append(row.Strings("addresses"), row.Strings("dynamic_addresses")...), IDs: row.Map("external_ids")}
+			port.Tag, _ = row.Int("tag")
+			l.addPort(port, row, ls)
 		case "router":
 			if port := l.routers[row.Map("options")["router-port"]]; port != nil && ls != nil {
 				port.network = ls
@@ -259,16 +249,19 @@ func (s *logicalSwitch) admit(row ovsdb.Row) {
 // managementPort begins the names of the ports by which ovn-kubernetes connects nodes.
 const managementPort = "k8s-"
 
-// addPort adds the endpoint of a port of a logical switch, from its row in either database.
-func (l *loader) addPort(row ovsdb.Row, name string, addresses []string, parent string, ls *logicalSwitch) {
-	ids := row.Map("external_ids")
-	endpoint := Endpoint{Kind: Port, Name: name, LogicalPort: name, Parent: parent, Localport: row.String("type") == "localport",
-		External: row.String("type") == "external", remote: row.String("type") == "remote", Network: ids["neutron:network_name"]}
-	endpoint.Tag, _ = row.Int("tag")
+// addPort adds the endpoint of a port of a logical switch. row is its northbound row, the zero Row where only the southbound database
+// knows the port.
+func (l *loader) addPort(p ovn.Binding, row ovsdb.Row, ls *logicalSwitch) {
+	if !slices.Contains([]string{"", "localport", "virtual", "external", "remote"}, p.Type) {
+		return
+	}
+	ids, name := p.IDs, p.Port
+	endpoint := Endpoint{Kind: Port, Name: name, LogicalPort: name, Parent: p.Parent, Tag: p.Tag, Localport: p.Type == "localport",
+		External: p.Type == "external", remote: p.Type == "remote", Network: ids["neutron:network_name"]}
 	if refs := row.UUIDs("dhcpv4_options"); len(refs) == 1 {
 		endpoint.dhcp = refs[0]
 	}
-	for _, text := range addresses {
+	for _, text := range p.Addresses {
 		mac, ips := ovn.ParseAddresses(text)
 		if len(ips) > 0 && len(endpoint.IPs) == 0 { // the first element with IP addresses has the MAC; the port may use the other elements as well
 			endpoint.MAC = mac
@@ -282,7 +275,7 @@ func (l *loader) addPort(row ovsdb.Row, name string, addresses []string, parent 
 		}
 	}
 	binding := l.bound[name]
-	if endpoint.virtual = row.String("type") == "virtual"; endpoint.virtual {
+	if endpoint.virtual = p.Type == "virtual"; endpoint.virtual {
 		endpoint.Parent = binding.parent
 	}
 	endpoint.Chassis = binding.chassis
@@ -295,7 +288,7 @@ func (l *loader) addPort(row ovsdb.Row, name string, addresses []string, parent 
 		ls.node = ls.node || endpoint.Kind == NodePort
 	}
 	l.add(endpoint)
-	for _, alias := range append(l.taps[name], row.UUID) {
+	for _, alias := range append(l.taps[name], p.UUID) {
 		addKey(l.names.byAlias, alias, len(l.names.endpoints)-1)
 	}
 }

@@ -130,21 +130,20 @@ func (n *Network) Port(datapath, key uint64) (p Port, ok bool) {
 }
 
 func (n *Network) readPorts() map[portKey]Port {
-	const multicast = "Multicast_Group"
 	ports := map[portKey]Port{}
-	read := func(table, name string) {
-		for row, err := range n.sb.Rows(table, "datapath", "tunnel_key", name, "external_ids", "mac", "chassis", "type") {
-			if err != nil {
-				break // the ports that can't be read have no names
-			}
-			key, _ := row.Int("tunnel_key")
-			if datapath := row.UUIDs("datapath"); len(datapath) == 1 {
-				ports[portKey{n.datapaths().byUUID[datapath[0]].Key, uint64(key)}] = Port{row.String(name), row.Map("external_ids")[idPortName], row.Strings("mac"), len(row.UUIDs("chassis")) > 0, table == multicast, row.String("type") == "patch", row.String("type") == "virtual"}
-			}
+	add := func(datapath string, key int, p Port) {
+		if datapath != "" {
+			ports[portKey{n.datapaths().byUUID[datapath].Key, uint64(key)}] = p
 		}
 	}
-	read(multicast, "name")
-	read("Port_Binding", "logical_port")
+	// The groups and the ports that can't be read have no names.
+	_ = n.sb.Each("Multicast_Group", func(row ovsdb.Row) {
+		key, _ := row.Int("tunnel_key")
+		add(strings.Join(row.UUIDs("datapath"), " "), key, Port{Name: row.String("name"), Multicast: true})
+	}, "datapath", "tunnel_key", "name")
+	_ = ovn.EachBinding(n.sb, func(b ovn.Binding) {
+		add(b.Datapath, b.Key, Port{Name: b.Port, Given: b.IDs[idPortName], Addresses: b.Addresses, Bound: b.Chassis != "", Patch: b.Type == "patch", Virtual: b.Type == "virtual"})
+	})
 	return ports
 }
 
