@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
@@ -89,15 +90,14 @@ func (f finder) find(use func(Duplicate)) error {
 // acls finds ACLs of one port group or switch.
 func (f finder) acls(use func(Duplicate)) error {
 	places := map[string][]string{}
-	for _, table := range []string{"Port_Group", "Logical_Switch"} {
-		for row, err := range f.nb.Rows(table, "name", "acls") {
-			if err != nil {
-				return err
-			}
-			for _, id := range row.UUIDs("acls") {
-				places[id] = append(places[id], ovsdb.TableWords(table)+" "+row.String("name"))
-			}
+	add := func(place string, acls []string) {
+		for _, id := range acls {
+			places[id] = append(places[id], place)
 		}
+	}
+	if err := cmp.Or(f.nb.Each("Port_Group", func(row ovsdb.Row) { add("port group "+row.String("name"), row.UUIDs("acls")) }, "name", "acls"),
+		ovn.EachSwitch(f.nb, func(s *ovn.Switch) { add("logical switch "+s.Name, s.ACLs) })); err != nil {
+		return err
 	}
 	type key struct {
 		place, direction, match string

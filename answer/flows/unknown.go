@@ -13,7 +13,6 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb"
 )
 
 // UnknownError is the error for a name in a filter that no node has.
@@ -142,5 +141,5 @@ func (n *Node) addDatabaseNames(known map[string]map[string]bool) error {
 	}); err != nil {
 		return err
 	}
-	return n.nb.Each("Logical_Switch_Port", func(row ovsdb.Row) { ports[row.Value("external_ids", "neutron:port_name")] = true }, "external_ids")
+	return ovn.EachSwitchPort(n.nb, func(p *ovn.SwitchPort) { ports[p.IDs["neutron:port_name"]] = true })
 }

@@ -3,11 +3,9 @@ package graph
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 )
@@ -18,13 +16,22 @@ func Logical(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	logical := &logical{newBuilder(content, remarks, "Logical_Switch_Port", "Logical_Router_Port"), logicalPorts(content)}
-	// Routers first: the ports of switches refer to them.
-	for _, row := range byName(content.Rows("Logical_Router"), routerName) {
-		logical.router(row)
+	nb, err := ovn.ReadNorthbound(content)
+	if err != nil {
+		return nil, err
 	}
-	for _, row := range byName(content.Rows("Logical_Switch"), networkName) {
-		logical.logicalSwitch(row)
+	logical := &logical{newBuilder(content, remarks), logicalPorts(nb)}
+	slices.SortStableFunc(nb.Routers, func(a, b *ovn.Router) int {
+		return strings.Compare(givenName(a.Name, a.IDs, routerName), givenName(b.Name, b.IDs, routerName))
+	})
+	slices.SortStableFunc(nb.Switches, func(a, b *ovn.Switch) int {
+		return strings.Compare(givenName(a.Name, a.IDs, networkName), givenName(b.Name, b.IDs, networkName))
+	})
+	for _, r := range nb.Routers { // before the switches, whose ports refer to their ports
+		logical.router(r)
+	}
+	for _, s := range nb.Switches {
+		logical.logicalSwitch(s)
 	}
 	logical.joinPeers(Link, func(*Port) {}) // the peer can be a port of a switch, which refers to this port
 	logical.graph.Title = title(host, content, logical.graph, "logical switch or router", "logical switches and routers")
@@ -36,43 +43,33 @@ type logical struct {
 	ports map[string]*logicalPort
 }
 
-func byName(rows []ovsdb.Row, key string) []ovsdb.Row {
-	slices.SortStableFunc(rows, func(a, b ovsdb.Row) int { return strings.Compare(givenName(a, key), givenName(b, key)) })
-	return rows
-}
-
-func newBox(row ovsdb.Row, key string, kind Kind) *Box {
-	box := &Box{Name: givenName(row, key), Kind: kind}
-	if name := row.String("name"); name != box.Name {
+func newBox(name string, ids map[string]string, key string, kind Kind) *Box {
+	box := &Box{Name: givenName(name, ids, key), Kind: kind}
+	if name != box.Name {
 		box.Aliases = append(box.Aliases, name)
 		box.Detail = append(box.Detail, "name: "+name)
 	}
 	return box
 }
 
-func (l *logical) router(row ovsdb.Row) {
-	box := newBox(row, routerName, Router)
-	box.Note = userDefined(box, row) + counted(len(row.UUIDs("static_routes")), "route") + counted(len(row.UUIDs("nat")), "NAT rule") +
-		counted(len(row.UUIDs("load_balancer"))+len(row.UUIDs("load_balancer_group")), "LB")
-	if chassis := row.Map("options")["chassis"]; chassis != "" {
+func (l *logical) router(r *ovn.Router) {
+	box := newBox(r.Name, r.IDs, routerName, Router)
+	box.Note = userDefined(box, r.IDs) + counted(len(r.Routes), "route") + counted(len(r.NAT), "NAT rule") + counted(len(r.Balancers)+len(r.Groups), "LB")
+	if chassis := r.Chassis(); chassis != "" {
 		box.Detail = append(box.Detail, "chassis: "+chassis)
 	}
 	box.Note = strings.TrimPrefix(box.Note, ", ")
 	l.graph.Boxes = append(l.graph.Boxes, box)
-	for _, id := range row.UUIDs("ports") {
-		port, ok := l.rows[id]
-		if !ok {
-			continue
-		}
-		p := &Port{Name: port.String("name"), Kind: Link, State: enabled(port), Note: strings.Join(port.Strings("networks"), " ")}
-		p.detail("MAC", port.String("mac"))
-		if len(port.UUIDs("gateway_chassis")) > 0 || len(port.UUIDs("ha_chassis_group")) > 0 {
+	for _, port := range r.Ports {
+		p := &Port{Name: port.Name, Kind: Link, State: stateOf(port.Disabled), Note: strings.Join(port.Addresses, " ")}
+		p.detail("MAC", port.MAC)
+		if len(port.Chassis) > 0 || port.Group != "" {
 			p.note("gateway")
 		}
 		box.Ports = append(box.Ports, p)
-		l.endpoints[port.String("name")] = endpoint{box, p}
-		if peer := port.String("peer"); peer != "" {
-			l.pairs = append(l.pairs, [2]string{port.String("name"), peer})
+		l.endpoints[port.Name] = endpoint{box, p}
+		if port.Peer != "" {
+			l.pairs = append(l.pairs, [2]string{port.Name, port.Peer})
 		}
 	}
 	sortPorts(box.Ports)
@@ -80,8 +77,8 @@ func (l *logical) router(row ovsdb.Row) {
 
 // userDefined returns the user-defined network that a switch or a router is a part of, as a part of a note, and
 // lets the box be found by its name; "" for another one.
-func userDefined(box *Box, row ovsdb.Row) string {
-	network := row.Map("external_ids")[ovn.NetworkID]
+func userDefined(box *Box, ids map[string]string) string {
+	network := ids[ovn.NetworkID]
 	if network == "" {
 		return ""
 	}
@@ -96,79 +93,72 @@ func counted(n int, what string) string {
 	return ", " + phrase.Count(n, what)
 }
 
-func enabled(row ovsdb.Row) State {
-	if on := row.Bools("enabled"); len(on) == 1 && !on[0] {
+func stateOf(disabled bool) State {
+	if disabled {
 		return Down
 	}
 	return Unknown
 }
 
-func (l *logical) logicalSwitch(row ovsdb.Row) {
-	box := newBox(row, networkName, Switch)
-	config := row.Map("other_config")
-	box.Note = strings.TrimSpace(config["subnet"] + " " + config["ipv6_prefix"])
-	box.Note = strings.TrimPrefix(box.Note+userDefined(box, row)+counted(len(row.UUIDs("load_balancer"))+len(row.UUIDs("load_balancer_group")), "LB"), ", ")
+func (l *logical) logicalSwitch(s *ovn.Switch) {
+	box := newBox(s.Name, s.IDs, networkName, Switch)
+	box.Note = strings.TrimSpace(s.Config["subnet"] + " " + s.Config["ipv6_prefix"])
+	box.Note = strings.TrimPrefix(box.Note+userDefined(box, s.IDs)+counted(len(s.Balancers)+len(s.Groups), "LB"), ", ")
 	l.graph.Boxes = append(l.graph.Boxes, box)
-	for _, id := range row.UUIDs("ports") {
-		if port, ok := l.rows[id]; ok {
-			box.Ports = append(box.Ports, l.switchPort(box, port))
-		}
+	for _, p := range s.Ports {
+		box.Ports = append(box.Ports, l.switchPort(box, p))
 	}
 	sortPorts(box.Ports)
 }
 
-func (l *logical) switchPort(box *Box, row ovsdb.Row) *Port {
-	port := &Port{Name: givenName(row, portName), Kind: Service, State: enabled(row)}
-	port.alias("name", row.String("name"))
-	port.detail("device", row.Map("external_ids")["neutron:device_id"])
-	kind := row.String("type")
-	port.detail("type", kind)
-	for _, address := range append(row.Strings("addresses"), row.Strings("dynamic_addresses")...) {
+func (l *logical) switchPort(box *Box, p *ovn.SwitchPort) *Port {
+	port := &Port{Name: givenName(p.Name, p.IDs, portName), Kind: Service, State: stateOf(p.Disabled)}
+	port.alias("name", p.Name)
+	port.detail("device", p.IDs["neutron:device_id"])
+	port.detail("type", p.Type)
+	for _, address := range append(p.Addresses, p.Dynamic) {
 		port.detail("addresses", address)
 	}
-	switch kind {
+	switch p.Type {
 	case "", "virtual", "external":
-		l.mark(port, row)
-		port.note(addressesOf(row))
-		if up := row.Bools("up"); len(up) == 1 && port.State == Unknown {
-			port.State = map[bool]State{true: Up, false: Down}[up[0]]
+		l.mark(port, p)
+		port.note(addressesOf(p))
+		if len(p.Up) == 1 && port.State == Unknown {
+			port.State = map[bool]State{true: Up, false: Down}[p.Up[0]]
 		}
 	case "router":
 		port.Kind = Link
-		l.toRouter(endpoint{box, port}, row.Map("options")["router-port"])
+		l.toRouter(endpoint{box, port}, p.Options["router-port"])
 	case "localnet":
 		port.note("localnet")
-		if tag, ok := row.Int("tag"); ok {
-			port.note("tag " + strconv.Itoa(tag))
-		}
-		network := Box{Name: row.Map("options")["network_name"], Kind: Network, Note: "physical network"}
+		port.note(tagOf(p.Tag, p.Tag != 0))
+		network := Box{Name: p.Options["network_name"], Kind: Network, Note: "physical network"}
 		l.joinOutside(endpoint{box, port}, network, Link, Up)
 	default:
-		port.note(kind)
-		port.note(addressesOf(row))
+		port.note(p.Type)
+		port.note(addressesOf(p))
 	}
 	return port
 }
 
 // mark sets the kind of the port of an instance or a pod, and notes what makes it
 // differ from others.
-func (l *logical) mark(port *Port, row ovsdb.Row) {
-	options := row.Map("options")
-	switch kind := row.String("type"); {
-	case kind == "virtual":
+func (l *logical) mark(port *Port, p *ovn.SwitchPort) {
+	switch {
+	case p.Type == "virtual":
 		port.Kind = Virtual
 		port.note("virtual")
-		port.detail("virtual-ip", options["virtual-ip"])
-		for _, parent := range virtualParents(row) {
+		port.detail("virtual-ip", p.Options["virtual-ip"])
+		for _, parent := range virtualParents(p) {
 			port.detail("virtual parent", l.nameOf(parent))
 		}
-	case kind == "external":
+	case p.Type == "external":
 		port.Kind = External
 		port.note("external")
-	case row.String("parent_name") != "":
+	case p.Parent != "":
 		port.Kind = Child
-		port.note("child of " + l.nameOf(row.String("parent_name")))
-		port.note(tagOf(row))
+		port.note("child of " + l.nameOf(p.Parent))
+		port.note(tagOf(p.Tag, p.Tag != 0))
 	default:
 		port.Kind = Attached
 	}
@@ -183,9 +173,9 @@ func (l *logical) nameOf(port string) string {
 }
 
 // addressesOf returns the IP addresses of a switch's port, without its MAC.
-func addressesOf(row ovsdb.Row) string {
+func addressesOf(p *ovn.SwitchPort) string {
 	var found []string
-	for _, text := range append(row.Strings("addresses"), row.Strings("dynamic_addresses")...) {
+	for _, text := range append(p.Addresses, p.Dynamic) {
 		for _, word := range strings.Fields(text) {
 			if strings.Contains(word, ".") || strings.Count(word, ":") > 1 && len(word) != len("00:00:00:00:00:00") {
 				found = append(found, word)

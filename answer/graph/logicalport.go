@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/ovn"
 )
 
 // logicalPort is a port of a logical switch as other ports and interfaces refer to it.
@@ -19,26 +18,21 @@ type logicalPort struct {
 
 // logicalPorts returns the ports of all logical switches by their names in OVN,
 // which are the iface-ids of their interfaces.
-func logicalPorts(content *file.Content) map[string]*logicalPort {
-	rows := content.Rows("Logical_Switch_Port")
-	ports, byUUID := map[string]*logicalPort{}, map[string]*logicalPort{}
-	for _, row := range rows {
-		port := &logicalPort{name: givenName(row, portName), kind: row.String("type")}
-		ports[row.String("name")], byUUID[row.UUID] = port, port
-	}
-	for _, row := range content.Rows("Logical_Switch") {
-		for _, id := range row.UUIDs("ports") {
-			if port := byUUID[id]; port != nil {
-				port.network = givenName(row, networkName)
-			}
+func logicalPorts(nb *ovn.Northbound) map[string]*logicalPort {
+	ports := map[string]*logicalPort{}
+	for _, p := range nb.SwitchPorts {
+		port := &logicalPort{name: givenName(p.Name, p.IDs, portName), kind: p.Type}
+		if p.Switch != nil {
+			port.network = givenName(p.Switch.Name, p.Switch.IDs, networkName)
 		}
+		ports[p.Name] = port
 	}
-	for _, row := range rows {
-		name := byUUID[row.UUID].name
-		if parent := ports[row.String("parent_name")]; parent != nil {
-			parent.children = append(parent.children, strings.TrimSpace(name+" "+tagOf(row)))
+	for _, p := range nb.SwitchPorts {
+		name := givenName(p.Name, p.IDs, portName)
+		if parent := ports[p.Parent]; parent != nil {
+			parent.children = append(parent.children, strings.TrimSpace(name+" "+tagOf(p.Tag, p.Tag != 0)))
 		}
-		for _, parent := range virtualParents(row) {
+		for _, parent := range virtualParents(p) {
 			if port := ports[parent]; port != nil {
 				port.virtual = append(port.virtual, name)
 			}
@@ -49,11 +43,11 @@ func logicalPorts(content *file.Content) map[string]*logicalPort {
 
 // virtualParents returns the names in OVN of the ports that may have the address of
 // a virtual port.
-func virtualParents(row ovsdb.Row) []string {
-	if row.String("type") != "virtual" {
+func virtualParents(p *ovn.SwitchPort) []string {
+	if p.Type != "virtual" {
 		return nil
 	}
-	return strings.FieldsFunc(row.Map("options")["virtual-parents"], func(char rune) bool { return char == ',' || char == ' ' })
+	return strings.FieldsFunc(p.Options["virtual-parents"], func(char rune) bool { return char == ',' || char == ' ' })
 }
 
 // describe adds to the port of an interface what the interface carries beside its

@@ -19,14 +19,12 @@ const (
 )
 
 // givenName returns the name that an OpenStack user gave, or else the name in OVN.
-func givenName(row ovsdb.Row, key string) string {
-	return cmp.Or(row.Map("external_ids")[key], row.String("name"))
-}
+func givenName(name string, ids map[string]string, key string) string { return cmp.Or(ids[key], name) }
 
 // vlan returns the VLAN tag of a port. If the ML2/OVS agent chose the tag, the
 // text begins with the network that the tag is for: "vxlan 802 (tag 1)".
 func vlan(row ovsdb.Row) string {
-	tag, network := tagOf(row), agentNetwork(row.Map("other_config"))
+	tag, network := tagOf(row.Int("tag")), agentNetwork(row.Map("other_config"))
 	if tag == "" || network == "" {
 		return network + tag
 	}
@@ -34,8 +32,8 @@ func vlan(row ovsdb.Row) string {
 }
 
 // tagOf returns the VLAN tag of a port of OVS or OVN, "" if it has none.
-func tagOf(row ovsdb.Row) string {
-	if tag, ok := row.Int("tag"); ok {
+func tagOf(tag int, ok bool) string {
+	if ok {
 		return "tag " + strconv.Itoa(tag)
 	}
 	return ""

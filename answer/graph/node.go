@@ -77,7 +77,11 @@ func (n *node) readLogicalPorts(ctx context.Context, wd *workdir.Dir) (map[strin
 	if content == nil {
 		return nil, err
 	}
-	return logicalPorts(content), nil
+	nb, err := ovn.ReadNorthbound(content)
+	if err != nil {
+		return nil, err
+	}
+	return logicalPorts(nb), nil
 }
 
 // readChassis returns the host names of the chassis in the OVN SB database, or the names of those without

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
@@ -88,17 +89,10 @@ func (f *facts) read(db *file.Index) error {
 // readPorts returns the names of logical switch ports by UUID, and adds the facts about them.
 func (f *facts) readPorts(db *file.Index) (map[string]string, error) {
 	ports := map[string]string{}
-	for row, err := range db.Rows("Logical_Switch_Port", "name", "type", "enabled", "port_security", "dhcpv4_options", "dhcpv6_options", "addresses") {
-		if err != nil {
-			return nil, err
-		}
-		name := row.String("name")
-		ports[row.UUID] = name
-		disabled := slices.Contains(row.Bools("enabled"), false)
-		f.about[name] = append(f.about[name], fmt.Sprint("port ", row.String("type"), disabled, len(row.Strings("port_security")) > 0,
-			slices.Contains(row.Strings("addresses"), "unknown"), row.UUIDs("dhcpv4_options"), row.UUIDs("dhcpv6_options")))
-	}
-	return ports, nil
+	return ports, ovn.EachSwitchPort(db, func(p *ovn.SwitchPort) {
+		ports[p.UUID] = p.Name
+		f.about[p.Name] = append(f.about[p.Name], fmt.Sprint("port ", p.Type, p.Disabled, len(p.Security) > 0, slices.Contains(p.Addresses, "unknown"), []string{p.DHCP, p.DHCPv6}))
+	})
 }
 
 func insert(sorted []string, text string) []string {

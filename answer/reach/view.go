@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovsdb/file"
 )
@@ -49,13 +50,12 @@ func (v *view) read(db *file.Index) error {
 		}
 		v.ports = append(v.ports, portsIn(row.String("match"))...)
 	}
-	for row, err := range db.Rows("Logical_Switch", "external_ids") {
-		if err != nil {
-			return err
-		}
-		for key := range row.Map("external_ids") {
+	if err := ovn.EachSwitch(db, func(s *ovn.Switch) {
+		for key := range s.IDs {
 			v.neutron = v.neutron || strings.HasPrefix(key, "neutron:")
 		}
+	}); err != nil {
+		return err
 	}
 	slices.SortFunc(v.ports, ComparePorts)
 	v.ports = slices.Compact(v.ports)

@@ -31,8 +31,11 @@ type Deployment struct {
 	*ovn.Deployment
 	Nodes []*Node
 
+	// Northbound returns the logical network, an empty one where the northbound database was not
+	// collected.
+	Northbound func() (*ovn.Northbound, error)
+
 	southbound func() (*southbound, error)
-	northbound func() (*Northbound, error)
 	words      func() *rules.Rules
 }
 
@@ -55,7 +58,7 @@ func Of(deployments []*ovn.Deployment, programs Programs) *Case {
 	c := &Case{}
 	for _, opened := range deployments {
 		d := &Deployment{Deployment: opened, southbound: sync.OnceValues(func() (*southbound, error) { return readSouthbound(opened.SB) }),
-			northbound: sync.OnceValues(func() (*Northbound, error) { return readNorthbound(opened.NB) }),
+			Northbound: sync.OnceValues(func() (*ovn.Northbound, error) { return ovn.ReadNorthbound(opened.NB) }),
 			words:      sync.OnceValue(func() *rules.Rules { return rules.New(opened.NB, opened.SB) })}
 		for _, n := range opened.Nodes {
 			d.Nodes = append(d.Nodes, &Node{Node: n, Deployment: d, Programs: programs, Manifest: sync.OnceValues(n.Dir.Manifest),
@@ -65,6 +68,16 @@ func Of(deployments []*ovn.Deployment, programs Programs) *Case {
 		c.Deployments = append(c.Deployments, d)
 	}
 	return c
+}
+
+// Title returns what users call a northbound row.
+func (d *Deployment) Title(table, uuid string) string {
+	if d.NB != nil {
+		if row, ok, err := d.NB.Row(table, uuid); ok && err == nil {
+			return d.words().Name(table, row)
+		}
+	}
+	return rules.Kind(table) + " " + uuid
 }
 
 // Output returns what a command of a whole node printed, "" where that was not recorded.

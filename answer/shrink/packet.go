@@ -118,14 +118,9 @@ func (p *packet) nodeOf(port string) string {
 
 // switchOf returns the name of the switch of a logical port in a database, "" for none.
 func switchOf(whole *file.Whole, port string) string {
-	for _, row := range whole.Rows("Logical_Switch") {
-		for _, uuid := range whole.Row(row).UUIDs("ports") {
-			for _, of := range whole.Rows("Logical_Switch_Port") {
-				if of.UUID == uuid && whole.Name(of) == port {
-					return whole.Name(row)
-				}
-			}
-		}
+	network, err := ovn.ReadNorthbound(whole)
+	if err != nil || network.Ports[port] == nil || network.Ports[port].Switch == nil {
+		return ""
 	}
-	return ""
+	return network.Ports[port].Switch.Name
 }

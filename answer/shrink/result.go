@@ -3,6 +3,7 @@ package shrink
 import (
 	"slices"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
@@ -26,12 +27,11 @@ const (
 
 // bind adds the logical ports of the smallest database that have a node; nodeOf returns "" for the others.
 func (r *Result) bind(smallest *file.Whole, nodeOf func(port string) string) {
-	for _, port := range smallest.Rows("Logical_Switch_Port") {
-		name := smallest.Name(port)
-		if node := nodeOf(name); node != "" {
-			r.Bindings = append(r.Bindings, Binding{name, node})
+	_ = ovn.EachSwitchPort(smallest, func(p *ovn.SwitchPort) { // a whole content has no errors
+		if node := nodeOf(p.Name); node != "" {
+			r.Bindings = append(r.Bindings, Binding{p.Name, node})
 		}
-	}
+	})
 }
 
 // Script prints the commands as lines for a shell, after comments with the question and what to ask in a sandbox.

@@ -3,6 +3,7 @@ package whatif
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
@@ -21,8 +22,8 @@ func doubts(ctx context.Context, collected, other string) ([]string, error) {
 		return nil, err
 	}
 	var found []string
-	if was.size() > 0 && is.size() > 0 && !was.shares(is) {
-		found = append(found, fmt.Sprintf("%s is perhaps the database of another deployment: it has none of the %d logical switches and routers of the collected one", other, was.size()))
+	if len(was.uuids()) > 0 && len(is.uuids()) > 0 && !was.shares(is) {
+		found = append(found, fmt.Sprintf("%s is perhaps the database of another deployment: it has none of the %d logical switches and routers of the collected one", other, len(was.uuids())))
 	}
 	if was.Info.Version != is.Info.Version || was.ovn() != is.ovn() && was.ovn() != "" && is.ovn() != "" {
 		found = append(found, fmt.Sprintf("%s is from another release of OVN than the collected database: %s, not %s", other, is.release(), was.release()))
@@ -41,22 +42,18 @@ func readNB(ctx context.Context, path string) (networks, error) {
 	return networks{content}, err
 }
 
-func (n networks) size() int { return len(n.Rows("Logical_Switch")) + len(n.Rows("Logical_Router")) }
+// uuids returns the UUIDs of the switches and routers.
+func (n networks) uuids() []string {
+	return append(n.UUIDs("Logical_Switch"), n.UUIDs("Logical_Router")...)
+}
 
 // shares reports whether two databases have a switch or a router in common.
 func (n networks) shares(other networks) bool {
 	known := map[string]bool{}
-	for _, table := range []string{"Logical_Switch", "Logical_Router"} {
-		for _, row := range n.Rows(table) {
-			known[row.UUID] = true
-		}
-		for _, row := range other.Rows(table) {
-			if known[row.UUID] {
-				return true
-			}
-		}
+	for _, uuid := range n.uuids() {
+		known[uuid] = true
 	}
-	return false
+	return slices.ContainsFunc(other.uuids(), func(uuid string) bool { return known[uuid] })
 }
 
 // ovn returns the series of the ovn-northd that wrote the database, "" if it is not known.

@@ -38,19 +38,23 @@ func readNorthbound(ctx context.Context, path string) (*northbound, error) {
 	if content.Info.Name != ovsdb.NB {
 		return nil, fmt.Errorf("%s holds %s, not %s", path, content.Info.Name, ovsdb.NB)
 	}
-	n := &northbound{hosts: map[string]string{}, remote: map[string]bool{}, ports: map[string][]string{}, pinned: pinnedPorts(content)}
+	network, err := ovn.ReadNorthbound(content)
+	if err != nil {
+		return nil, err
+	}
+	n := &northbound{hosts: map[string]string{}, remote: map[string]bool{}, ports: map[string][]string{}, pinned: pinnedPorts(content, network)}
 	local := map[string]bool{}
 	networks := map[string]bool{}
-	for _, row := range content.Rows("Logical_Switch_Port") {
-		n.readPort(row, local, networks)
+	for _, p := range network.SwitchPorts {
+		n.readPort(p, local, networks)
 	}
 	for _, table := range []string{"Gateway_Chassis", "HA_Chassis"} {
 		for _, row := range content.Rows(table) {
 			local[row.String("chassis_name")] = true
 		}
 	}
-	for _, row := range content.Rows("Logical_Router") {
-		local[row.Value("options", "chassis")] = true
+	for _, r := range network.Routers {
+		local[r.Chassis()] = true
 	}
 	for _, row := range content.Rows("NB_Global") { // it has one row
 		n.zone = row.String("name")
@@ -60,29 +64,29 @@ func readNorthbound(ctx context.Context, path string) (*northbound, error) {
 }
 
 // readPort notes the chassis and the physical network that a port names.
-func (n *northbound) readPort(row ovsdb.Row, local, networks map[string]bool) {
+func (n *northbound) readPort(p *ovn.SwitchPort, local, networks map[string]bool) {
 	var chassis []string
-	for name := range strings.SplitSeq(row.Value("options", "requested-chassis"), ",") {
+	for name := range strings.SplitSeq(p.Options["requested-chassis"], ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			chassis = append(chassis, name)
 		}
 	}
-	switch kind := row.String("type"); {
-	case kind == "remote":
+	switch {
+	case p.Type == "remote":
 		for _, name := range chassis {
 			n.remote[name] = true
 		}
-	case kind == "localnet":
+	case p.Type == "localnet":
 		// ovn-bridge-mappings can't have other names (ovn-controller(8)).
-		if name := row.Value("options", "network_name"); !strings.ContainsAny(name, ":,") {
+		if name := p.Options["network_name"]; !strings.ContainsAny(name, ":,") {
 			networks[name] = true
 		}
 	case len(chassis) > 0:
 		for _, name := range chassis {
 			local[name] = true
 		}
-		n.ports[row.String("name")] = chassis
-	case kind == "" && len(row.Strings("parent_name")) == 0:
+		n.ports[p.Name] = chassis
+	case p.Type == "" && p.Parent == "":
 		n.unplaced++
 	}
 }

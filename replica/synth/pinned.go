@@ -1,6 +1,9 @@
 package synth
 
-import "ovs-offline/internal/ovsdb/file"
+import (
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb/file"
+)
 
 // pin is the only gateway chassis on a switch.
 type pin struct {
@@ -15,36 +18,27 @@ const nodeGateway = "rtos-"
 // pinnedPorts returns the pins of the ports of switches whose router has exactly one gateway
 // chassis on them, by the names of the ports. OVN-Kubernetes gives the switch of each node such a
 // router port, and the node's pods are on that chassis.
-func pinnedPorts(content *file.Content) map[string]pin {
+func pinnedPorts(content *file.Content, network *ovn.Northbound) map[string]pin {
 	gateways := map[string]string{} // chassis by the UUIDs of Gateway_Chassis
 	for _, row := range content.Rows("Gateway_Chassis") {
 		gateways[row.UUID] = row.String("chassis_name")
 	}
-	routers := map[string]string{} // chassis by the names of router ports
-	for _, row := range content.Rows("Logical_Router_Port") {
-		if members := row.UUIDs("gateway_chassis"); len(members) == 1 {
-			routers[row.String("name")] = gateways[members[0]]
-		}
-	}
-	type port struct{ name, router string }
-	ports := map[string]port{}
-	for _, row := range content.Rows("Logical_Switch_Port") {
-		ports[row.UUID] = port{row.String("name"), row.Value("options", "router-port")}
-	}
 	pinned := map[string]pin{}
-	for _, row := range content.Rows("Logical_Switch") {
+	for _, s := range network.Switches {
 		var found pin
-		for _, id := range row.UUIDs("ports") {
-			if router := ports[id].router; routers[router] != "" {
-				found.chassis = routers[router]
-				if router == nodeGateway+row.String("name") {
-					found.host = row.String("name")
-				}
+		for _, p := range s.Ports {
+			router := network.RouterPorts[p.Options["router-port"]]
+			if router == nil || len(router.Chassis) != 1 || gateways[router.Chassis[0]] == "" {
+				continue
+			}
+			found.chassis = gateways[router.Chassis[0]]
+			if router.Name == nodeGateway+s.Name {
+				found.host = s.Name
 			}
 		}
-		for _, id := range row.UUIDs("ports") {
+		for _, p := range s.Ports {
 			if found.chassis != "" {
-				pinned[ports[id].name] = found
+				pinned[p.Name] = found
 			}
 		}
 	}

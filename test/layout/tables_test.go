@@ -11,7 +11,10 @@ import (
 
 // readers are the files that read the rows of a table of collected databases, for everyone.
 func readers() map[string]string {
-	return map[string]string{"Chassis": "internal/ovn/chassis.go", "Port_Binding": "internal/ovn/binding.go"}
+	const northbound = "internal/ovn/northbound.go"
+	return map[string]string{"Chassis": "internal/ovn/chassis.go", "Port_Binding": "internal/ovn/binding.go",
+		"Logical_Switch": northbound, "Logical_Switch_Port": northbound, "Logical_Router": northbound, "Logical_Router_Port": northbound,
+		"Load_Balancer": northbound, "Load_Balancer_Group": northbound}
 }
 
 // TestTablesAreReadInOnePlace fails for a second file that reads the rows of a table whose model others share. Rows that a running
@@ -50,6 +53,11 @@ func TestReadsRows(t *testing.T) {
 		`sb.Each(BindingTable, use, bindingColumns()...)`:       "Port_Binding",
 		`sb.Select(ctx, "Port_Binding", "type", "chassis")`:     "",
 		`row, ok, err := r.sb.Row(table, uuid, "logical_port")`: "",
+		`nb.Each("Logical_Switch_Port", func(row ovsdb.Row) {`:  "Logical_Switch_Port",
+		`whole.Rows("Logical_Switch")`:                          "Logical_Switch",
+		`n.nb.Row("Load_Balancer", uuid)`:                       "Load_Balancer",
+		`nb.Select(ctx, "Logical_Router", "options")`:           "",
+		`content.UUIDs("Logical_Router")`:                       "",
 	} {
 		for table := range readers() {
 			if got := readsRows(text, table); got != (table == want) {

@@ -11,8 +11,8 @@ import (
 
 // holder is a port of a switch with the addresses that OVN delivers to it.
 type holder struct {
-	port *rule.SwitchPort
-	end  *rule.RouterPort // of a port of type router, if it exists
+	port *ovn.SwitchPort
+	end  *ovn.RouterPort // of a port of type router, if it exists
 	macs []string
 	ips  []netip.Addr
 }
@@ -20,7 +20,7 @@ type holder struct {
 // holdersOf returns the ports of a switch with their addresses, in the order of their names. It
 // leaves out disabled ports: ovn-kubernetes disables the port of a virtual machine on the node that
 // it is not on. Virtual ports have the address of the port that has claimed them.
-func holdersOf(n *rule.Northbound, s *rule.Switch) []holder {
+func holdersOf(n *ovn.Northbound, s *ovn.Switch) []holder {
 	var all []holder
 	for _, p := range s.Ports {
 		if p.Disabled || p.Type == "virtual" {
@@ -34,11 +34,11 @@ func holdersOf(n *rule.Northbound, s *rule.Switch) []holder {
 
 // holders finds what holds the addresses of each switch, once for each switch.
 type holders struct {
-	northbound *rule.Northbound
-	known      map[*rule.Switch][]holder
+	northbound *ovn.Northbound
+	known      map[*ovn.Switch][]holder
 }
 
-func (h holders) of(s *rule.Switch) []holder {
+func (h holders) of(s *ovn.Switch) []holder {
 	list, ok := h.known[s]
 	if !ok {
 		list = holdersOf(h.northbound, s)
@@ -47,15 +47,15 @@ func (h holders) of(s *rule.Switch) []holder {
 	return list
 }
 
-func holderOf(n *rule.Northbound, p *rule.SwitchPort) holder {
+func holderOf(n *ovn.Northbound, p *ovn.SwitchPort) holder {
 	h := holder{port: p}
 	if p.Type == "router" {
 		h.end = n.RouterPorts[p.Options["router-port"]]
 	}
-	for _, text := range p.Addresses {
+	for _, text := range p.Assigned() {
 		mac, ips := ovn.ParseAddresses(text)
 		if text == "router" && h.end != nil {
-			mac = h.end.MAC
+			mac = ovn.MAC(h.end.MAC)
 		}
 		if mac != "" && !slices.Contains(h.macs, mac) {
 			h.macs = append(h.macs, mac)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )
 
@@ -22,21 +23,21 @@ func backendsOf(text string) []string {
 }
 
 // vipsOf returns the VIPs of a load balancer in order.
-func vipsOf(b *rule.Balancer) []string { return slices.Sorted(maps.Keys(b.VIPs)) }
+func vipsOf(b *ovn.Balancer) []string { return slices.Sorted(maps.Keys(b.VIPs)) }
 
 // titleOf returns a VIP with what users call its load balancer.
-func titleOf(d *rule.Deployment, b *rule.Balancer, vip string) string {
+func titleOf(d *rule.Deployment, b *ovn.Balancer, vip string) string {
 	return "VIP " + vip + " of " + d.Title("Load_Balancer", b.UUID)
 }
 
 // healthCheck is a row of the table Load_Balancer_Health_Check, with its load balancer.
 type healthCheck struct {
-	balancer  *rule.Balancer
+	balancer  *ovn.Balancer
 	uuid, vip string
 }
 
 // healthChecks returns the health checks of VIPs that their load balancers have.
-func healthChecks(d *rule.Deployment, n *rule.Northbound) ([]healthCheck, error) {
+func healthChecks(d *rule.Deployment, n *ovn.Northbound) ([]healthCheck, error) {
 	vips := map[string]string{}
 	if err := d.NB.Each("Load_Balancer_Health_Check", func(row ovsdb.Row) { vips[row.UUID] = row.String("vip") }, "vip"); err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func healthChecks(d *rule.Deployment, n *rule.Northbound) ([]healthCheck, error)
 }
 
 // used returns the UUIDs of the load balancers that a switch or a router uses, by itself or in a group.
-func used(n *rule.Northbound) map[string]bool {
+func used(n *ovn.Northbound) map[string]bool {
 	all := map[string]bool{}
 	groups := map[string]bool{}
 	add := func(balancers, of []string) {

@@ -18,7 +18,7 @@ func balancerBackendDown() rule.Rule {
 		Needs:   []rule.Data{rule.NB(balancers(rule.All("Load_Balancer_Health_Check", "_uuid", "vip"))...), rule.SB(rule.All("Service_Monitor", "ip", "protocol", "port", "status"))},
 		Follows: "the other backends get the connections of this one",
 		Sources: []string{"ovn-sb(5), Service_Monitor, status", "ovn-nb(5), Load_Balancer_Health_Check"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			status, err := monitors(d)
 			if err != nil {
 				return err

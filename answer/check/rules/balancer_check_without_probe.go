@@ -17,7 +17,7 @@ func balancerCheckWithoutProbe() rule.Rule {
 		Needs:   []rule.Data{rule.NB(networkTables(balancers(rule.All("Load_Balancer_Health_Check", "_uuid", "vip"))...)...)},
 		Follows: "nothing probes these backends, and they count as up",
 		Sources: []string{"ovn-nb(5), Load_Balancer, ip_port_mappings", "ovn-nb(5), Load_Balancer_Health_Check"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			checks, err := healthChecks(d, n)
 			if err != nil {
 				return err
@@ -41,7 +41,7 @@ func balancerCheckWithoutProbe() rule.Rule {
 
 // probed reports whether a load balancer names a port for the address of a backend, PORT:ADDRESS, which
 // exists. The port of another zone may have a third part.
-func probed(n *rule.Northbound, b *rule.Balancer, ip string) bool {
+func probed(n *ovn.Northbound, b *ovn.Balancer, ip string) bool {
 	for key, value := range b.Mappings {
 		if address, ok := ovn.ParseAddress(strings.Trim(key, "[]")); !ok || address.String() != ip {
 			continue

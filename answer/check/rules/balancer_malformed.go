@@ -17,7 +17,7 @@ func balancerMalformed() rule.Rule {
 		Needs:   []rule.Data{rule.NB(rule.Some("Load_Balancer", "_uuid", "name", "vips", "options"))},
 		Follows: "nothing is balanced to it",
 		Sources: []string{"lib/ovn-util.c of OVN: bad ip address or port for load balancer key", "ovn-nb(5), Load_Balancer, vips"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			for _, b := range n.Balancers {
 				for _, vip := range vipsOf(b) {
 					why := ""

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 )
 
@@ -16,7 +17,7 @@ func balancerUnused() rule.Rule {
 		Needs:   []rule.Data{rule.NB(balancers()...)},
 		Follows: "no packet to its VIPs is balanced",
 		Sources: []string{"ovn-nb(5), Logical_Switch and Logical_Router, load_balancer and load_balancer_group"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			inUse := used(n)
 			for _, group := range n.Groups {
 				for _, uuid := range group {

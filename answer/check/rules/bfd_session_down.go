@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )
 
@@ -15,7 +16,7 @@ func bfdSessionDown() rule.Rule {
 		Needs:   []rule.Data{rule.NB(rule.Some("BFD", "status", "logical_port", "dst_ip"))},
 		Follows: "the routes with this session are not used",
 		Sources: []string{"ovn-nb(5), BFD, status"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, _ *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, _ *ovn.Northbound, found func(rule.Finding)) error {
 			return d.NB.Each("BFD", func(row ovsdb.Row) {
 				if row.String("status") != "down" {
 					return

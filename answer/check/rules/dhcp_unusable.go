@@ -19,7 +19,7 @@ func dhcpUnusable() rule.Rule {
 		Needs:   []rule.Data{rule.NB(switches(), switchPorts(), rule.All("Logical_Switch_Port", "dhcpv4_options"), rule.All("DHCP_Options", "_uuid", "cidr", "options", "external_ids"))},
 		Follows: "OVN does not answer the DHCP requests of the port",
 		Sources: []string{"northd/northd.c of OVN: Required DHCPv4 options not defined", "ovn-nb(5), DHCP_Options"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			rows := map[string]ovsdb.Row{}
 			if err := d.NB.Each("DHCP_Options", func(row ovsdb.Row) { rows[row.UUID] = row }, "cidr", "options", "external_ids"); err != nil {
 				return err
@@ -45,9 +45,9 @@ func dhcpUnusable() rule.Rule {
 }
 
 // problemOfDHCP says why a port gets no answers with DHCP options, "" if it gets some.
-func problemOfDHCP(row ovsdb.Row, p *rule.SwitchPort) string {
+func problemOfDHCP(row ovsdb.Row, p *ovn.SwitchPort) string {
 	network, options := ovn.Prefix(row.String("cidr")), row.Map("options")
-	_, ips := ovn.ParseAddresses(strings.Join(p.Addresses, " "))
+	_, ips := ovn.ParseAddresses(strings.Join(p.Assigned(), " "))
 	has, inside := false, false
 	for _, ip := range ips {
 		has, inside = has || ip.Is4(), inside || network.Contains(ip)

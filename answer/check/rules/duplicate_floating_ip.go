@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // duplicateFloatingIP finds an external address that two NAT rules lead to different addresses, on routers
@@ -16,16 +17,16 @@ func duplicateFloatingIP() rule.Rule {
 		Needs:   []rule.Data{rule.NB(networkTables(translations()...)...)},
 		Follows: "two MAC addresses answer for the address, and packets go to one of them",
 		Sources: []string{"ovn-nb(5), NAT, external_ip", "ovn-nbctl(8), lr-nat-add: a NAT with this type and external_ip already exists"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			all, err := natOf(d, n)
 			if err != nil {
 				return err
 			}
 			type place struct {
-				network *rule.Switch
+				network *ovn.Switch
 				ip      netip.Addr
 			}
-			known := holders{n, map[*rule.Switch][]holder{}}
+			known := holders{n, map[*ovn.Switch][]holder{}}
 			first := map[place]nat{}
 			for _, t := range all {
 				network := t.networkTables()

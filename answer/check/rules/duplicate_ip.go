@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // duplicateIP finds two ports of a logical switch with one IP address. A port of a router counts with the
@@ -16,7 +17,7 @@ func duplicateIP() rule.Rule {
 		Needs:   []rule.Data{rule.NB(networkTables()...)},
 		Follows: "OVN answers ARP and ND requests for the address with one of the two MAC addresses, and the other port gets nothing",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, addresses", "ovn-northd(8), table ls_in_arp_rsp", "ovn-nbctl(8), lsp-set-addresses: duplicate IPv4 address"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			for _, s := range n.Switches {
 				twice(holdersOf(n, s), func(h holder) []netip.Addr { return h.ips }, func(ip netip.Addr, a, b holder) {
 					found(rule.Finding{What: fmt.Sprintf("%s and %s of %s have the same IP address %s", a.title(d), b.title(d), d.Title("Logical_Switch", s.UUID), ip),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // duplicateVIP finds two load balancers of one switch or router with the same VIP and other backends.
@@ -15,9 +16,9 @@ func duplicateVIP() rule.Rule {
 		Needs:   []rule.Data{rule.NB(balancers()...)},
 		Follows: "one of the two gets all connections to the VIP",
 		Sources: []string{"ovn-nb(5), Load_Balancer, vips", "ovn-northd(8), table ls_in_lb"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
-			v := vipFinder{balancers: map[string]*rule.Balancer{}, northbound: n, shared: map[string]map[string]*rule.Balancer{}, told: map[string]bool{}}
-			v.tell = func(owner string, a, b *rule.Balancer, vip string) {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
+			v := vipFinder{balancers: map[string]*ovn.Balancer{}, northbound: n, shared: map[string]map[string]*ovn.Balancer{}, told: map[string]bool{}}
+			v.tell = func(owner string, a, b *ovn.Balancer, vip string) {
 				found(rule.Finding{What: fmt.Sprintf("%s is a VIP of %s too, and %s uses both", titleOf(d, a, vip), d.Title("Load_Balancer", b.UUID), owner),
 					Evidence: []string{inNB("Load_Balancer", a.Name, "vips"), inNB("Load_Balancer", b.Name, "vips")}, Next: []string{historyOf(a.UUID), historyOf(b.UUID)}})
 			}
@@ -38,31 +39,31 @@ func duplicateVIP() rule.Rule {
 // vipFinder finds VIPs that several load balancers have. Each pair of load balancers is told once: a
 // thousand switches may use them.
 type vipFinder struct {
-	northbound *rule.Northbound
-	balancers  map[string]*rule.Balancer
-	shared     map[string]map[string]*rule.Balancer // by groups, and by VIP and protocol
+	northbound *ovn.Northbound
+	balancers  map[string]*ovn.Balancer
+	shared     map[string]map[string]*ovn.Balancer // by groups, and by VIP and protocol
 	told       map[string]bool
-	tell       func(owner string, a, b *rule.Balancer, vip string)
+	tell       func(owner string, a, b *ovn.Balancer, vip string)
 }
 
 // look looks at the load balancers of a switch or a router.
 func (v *vipFinder) look(owner func() string, own, groups []string) {
 	ofGroups := v.ofGroups(owner, groups)
-	mine := map[string]*rule.Balancer{}
+	mine := map[string]*ovn.Balancer{}
 	for _, uuid := range own {
 		v.add(owner, mine, ofGroups, v.balancers[uuid])
 	}
 }
 
 // ofGroups returns the VIPs of the load balancers in groups.
-func (v *vipFinder) ofGroups(owner func() string, groups []string) map[string]*rule.Balancer {
+func (v *vipFinder) ofGroups(owner func() string, groups []string) map[string]*ovn.Balancer {
 	slices.Sort(groups)
 	key := strings.Join(groups, " ")
 	known, ok := v.shared[key]
 	if ok {
 		return known
 	}
-	known = map[string]*rule.Balancer{}
+	known = map[string]*ovn.Balancer{}
 	for _, group := range groups {
 		for _, uuid := range v.northbound.Groups[group] {
 			v.add(owner, known, nil, v.balancers[uuid])
@@ -73,7 +74,7 @@ func (v *vipFinder) ofGroups(owner func() string, groups []string) map[string]*r
 }
 
 // add adds the VIPs of a load balancer to the known ones.
-func (v *vipFinder) add(owner func() string, known, others map[string]*rule.Balancer, b *rule.Balancer) {
+func (v *vipFinder) add(owner func() string, known, others map[string]*ovn.Balancer, b *ovn.Balancer) {
 	if b == nil || b.Template {
 		return
 	}

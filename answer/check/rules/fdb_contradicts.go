@@ -18,7 +18,7 @@ func fdbContradicts() rule.Rule {
 		Needs:   []rule.Data{rule.NB(networkTables()...), rule.SB(datapaths(), bindings(), rule.All("FDB", "dp_key", "port_key", "mac"))},
 		Follows: "something behind the other port sends with the MAC address of this one",
 		Sources: []string{"ovn-sb(5), FDB", "ovn-northd(8), table ls_in_lookup_fdb"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			if d.SB == nil {
 				return nil
 			}
@@ -34,7 +34,7 @@ func fdbContradicts() rule.Rule {
 			for _, b := range bindings {
 				ports[[2]int{int(datapaths[b.Datapath].Key), b.Key}] = b
 			}
-			known := holders{n, map[*rule.Switch][]holder{}}
+			known := holders{n, map[*ovn.Switch][]holder{}}
 			return d.SB.Each("FDB", func(row ovsdb.Row) {
 				datapath, _ := row.Int("dp_key")
 				key, _ := row.Int("port_key")

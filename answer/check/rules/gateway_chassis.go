@@ -2,17 +2,18 @@ package rules
 
 import (
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )
 
 // gatewayRow is a row that gives a router port a chassis: of Gateway_Chassis, or of HA_Chassis.
 type gatewayRow struct {
 	table, uuid, name, chassis string
-	port                       *rule.RouterPort
+	port                       *ovn.RouterPort
 }
 
 // gatewayRows returns the chassis that the northbound database gives to the gateway ports of routers.
-func gatewayRows(d *rule.Deployment, n *rule.Northbound) ([]gatewayRow, error) {
+func gatewayRows(d *rule.Deployment, n *ovn.Northbound) ([]gatewayRow, error) {
 	rows := map[string]gatewayRow{}
 	for _, table := range []string{"Gateway_Chassis", "HA_Chassis"} {
 		if err := d.NB.Each(table, func(row ovsdb.Row) {
@@ -40,7 +41,7 @@ func gatewayRows(d *rule.Deployment, n *rule.Northbound) ([]gatewayRow, error) {
 }
 
 // gatewayChassis returns the chassis that gateway ports are for, by the names of the ports.
-func gatewayChassis(d *rule.Deployment, n *rule.Northbound) (map[string][]string, error) {
+func gatewayChassis(d *rule.Deployment, n *ovn.Northbound) (map[string][]string, error) {
 	rows, err := gatewayRows(d, n)
 	chassis := map[string][]string{}
 	for _, row := range rows {

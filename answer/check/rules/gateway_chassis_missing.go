@@ -16,7 +16,7 @@ func gatewayChassisMissing() rule.Rule {
 		Needs:   []rule.Data{rule.NB(gateways()...), rule.SB(chassis())},
 		Follows: "it can't take over the gateway",
 		Sources: []string{"ovn-nb(5), Gateway_Chassis and HA_Chassis, chassis_name", "ovn-nb(5), Logical_Router, options:chassis"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			chassis, err := d.Chassis()
 			if err != nil || d.SB == nil {
 				return err

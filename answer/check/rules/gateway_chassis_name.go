@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )
 
@@ -17,7 +18,7 @@ func gatewayChassisName() rule.Rule {
 		Needs:   []rule.Data{rule.NB(gateways()...)},
 		Follows: "neutron does not find the row, and can't move the gateway to another chassis",
 		Sources: []string{"launchpad.net bug 2143751", "ovn-nbctl(8), lrp-set-gateway-chassis"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			routers, ofNeutron := map[string]string{}, map[string]bool{}
 			for _, r := range n.Routers {
 				for _, p := range r.Ports {

@@ -19,7 +19,7 @@ func gatewayUnbound() rule.Rule {
 		Needs:   []rule.Data{rule.NB(gateways()...), rule.SB(bindings(), chassis())},
 		Follows: "nothing passes the gateway: no SNAT, no floating IP without a MAC address of its own",
 		Sources: []string{"ovn-sb(5), Port_Binding, type chassisredirect and l3gateway, chassis", "ovn-architecture(7), High Availability for Distributed Gateways"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			bindings, err := d.Bindings()
 			if err != nil {
 				return err

@@ -20,7 +20,7 @@ func localnetUnmapped() rule.Rule {
 		Needs:   []rule.Data{rule.NB(networkTables()...), rule.SB(chassis(), bindings())},
 		Follows: "their packets do not reach the physical network",
 		Sources: []string{"ovn-controller(8), external_ids:ovn-bridge-mappings", "ovn-nb(5), Logical_Switch_Port, type localnet, options:network_name"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			chassis, err := d.Chassis()
 			if err != nil || d.SB == nil {
 				return err
@@ -53,7 +53,7 @@ func localnetUnmapped() rule.Rule {
 }
 
 // networksOf returns the physical networks that a switch is connected to.
-func networksOf(s *rule.Switch) []string {
+func networksOf(s *ovn.Switch) []string {
 	names := map[string]bool{}
 	for _, p := range s.Ports {
 		if p.Type == "localnet" && p.Options["network_name"] != "" {
@@ -64,7 +64,7 @@ func networksOf(s *rule.Switch) []string {
 }
 
 // portsOnChassis returns what is bound to each chassis and needs the physical network of a switch.
-func portsOnChassis(n *rule.Northbound, s *rule.Switch, bindings map[string]ovn.Binding) map[string][]string {
+func portsOnChassis(n *ovn.Northbound, s *ovn.Switch, bindings map[string]ovn.Binding) map[string][]string {
 	on := map[string][]string{}
 	for _, p := range s.Ports {
 		name, title := p.Name, p.Title()

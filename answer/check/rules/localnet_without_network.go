@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // localnetWithoutNetwork finds ports to a physical network that do not name it.
@@ -13,7 +14,7 @@ func localnetWithoutNetwork() rule.Rule {
 		Needs:   []rule.Data{rule.NB(switches(), rule.Some("Logical_Switch_Port", ofSwitchPort()...))},
 		Follows: "the switch is connected to no physical network",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, type localnet, options:network_name"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			for _, s := range n.Switches {
 				for _, p := range s.Ports {
 					if p.Type == "localnet" && p.Options["network_name"] == "" {

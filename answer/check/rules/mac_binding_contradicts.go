@@ -24,7 +24,7 @@ func macBindingContradicts() rule.Rule {
 		Needs:   []rule.Data{rule.NB(networkTables(append(translations(), rule.All("Static_MAC_Binding", "logical_port", "ip", "mac"))...)...), rule.SB(chassis(), rule.All("MAC_Binding", "logical_port", "ip", "mac"))},
 		Follows: "something else has answered ARP or ND for the address, and packets may go to it",
 		Sources: []string{"ovn-sb(5), MAC_Binding", "ovn-nb(5), Static_MAC_Binding", "ovn-northd(8), table lr_in_arp_resolve"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			known, err := readNeighbours(d, n)
 			if err != nil {
 				return err
@@ -69,14 +69,14 @@ type neighbour struct {
 
 // neighbours are the addresses that the ports of each switch have.
 type neighbours struct {
-	northbound *rule.Northbound
-	bySwitch   map[*rule.Switch]map[netip.Addr]neighbour
+	northbound *ovn.Northbound
+	bySwitch   map[*ovn.Switch]map[netip.Addr]neighbour
 	floating   map[netip.Addr]bool // the external addresses of NAT rules
 	chassis    map[string]bool     // the MAC addresses of chassis
 }
 
-func readNeighbours(d *rule.Deployment, n *rule.Northbound) (*neighbours, error) {
-	k := &neighbours{northbound: n, bySwitch: map[*rule.Switch]map[netip.Addr]neighbour{}, floating: map[netip.Addr]bool{}, chassis: map[string]bool{}}
+func readNeighbours(d *rule.Deployment, n *ovn.Northbound) (*neighbours, error) {
+	k := &neighbours{northbound: n, bySwitch: map[*ovn.Switch]map[netip.Addr]neighbour{}, floating: map[netip.Addr]bool{}, chassis: map[string]bool{}}
 	chassis, err := d.Chassis()
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func readNeighbours(d *rule.Deployment, n *rule.Northbound) (*neighbours, error)
 		}
 		mac := ovn.MAC(t.externalMAC)
 		if mac == "" {
-			mac = end.MAC
+			mac = ovn.MAC(end.MAC)
 		}
 		k.bySwitch[end.Switch()][t.external] = neighbour{[]string{mac}, t.of(d), end.Name, true}
 		k.floating[t.external] = true
@@ -108,7 +108,7 @@ func readNeighbours(d *rule.Deployment, n *rule.Northbound) (*neighbours, error)
 
 // ofSwitch returns who has the addresses of a switch. An address that the port security of another port
 // allows is left out.
-func (k *neighbours) ofSwitch(d *rule.Deployment, s *rule.Switch) map[netip.Addr]neighbour {
+func (k *neighbours) ofSwitch(d *rule.Deployment, s *ovn.Switch) map[netip.Addr]neighbour {
 	known := map[netip.Addr]neighbour{}
 	for _, h := range holdersOf(k.northbound, s) {
 		for _, ip := range h.ips {
@@ -122,7 +122,7 @@ func (k *neighbours) ofSwitch(d *rule.Deployment, s *rule.Switch) map[netip.Addr
 	}
 	for _, p := range s.Ports {
 		if p.Type == "virtual" {
-			_, ips := ovn.ParseAddresses(strings.Join(p.Addresses, " "))
+			_, ips := ovn.ParseAddresses(strings.Join(p.Assigned(), " "))
 			for _, ip := range ips {
 				delete(known, ip)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/match"
 	"ovs-offline/internal/phrase"
 )
@@ -16,7 +17,7 @@ func matchMalformed() rule.Rule {
 		Needs:   []rule.Data{rule.Either(rule.NB(rule.Some("ACL", "match")), rule.NB(rule.Some("QoS", "match")), rule.NB(rule.Some("Logical_Router_Policy", "match")))},
 		Follows: "it applies to no packet",
 		Sources: []string{"ovn-sb(5), Logical_Flow, match", "controller/lflow.c of OVN: error parsing match"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			return eachMatched(d, n, func(m matched) {
 				if why := match.Problem(m.match); why != "" {
 					evidence, next := []string{inNB(m.table, m.uuid, "match")}, []string{historyOf(m.uuid)}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/match"
 	"ovs-offline/internal/ovsdb"
 )
@@ -17,7 +18,7 @@ func matchRefersToNothing() rule.Rule {
 		Needs:   []rule.Data{rule.NB(matchedTables(rule.All("Address_Set", "name"))...)},
 		Follows: "ovn-controller leaves its logical flows out: it applies to no packet",
 		Sources: []string{"ovn-sb(5), Logical_Flow, match", "ovn-nb(5), ACL, match"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			sets, groups := map[string]bool{"svc_monitor_mac": true}, map[string]bool{}
 			if err := d.NB.Each("Address_Set", func(row ovsdb.Row) { sets[row.String("name")] = true }, "name"); err != nil {
 				return err

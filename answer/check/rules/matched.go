@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )
 
@@ -19,7 +20,7 @@ type matched struct {
 
 // eachMatched calls use for the rows with matches that ovn-northd makes logical flows of: the ACLs of
 // switches and of port groups with ports, QoS rules, policy routes, and NAT rules.
-func eachMatched(d *rule.Deployment, n *rule.Northbound, use func(matched)) error {
+func eachMatched(d *rule.Deployment, n *ovn.Northbound, use func(matched)) error {
 	inUse := map[string]map[string]bool{"ACL": {}, "QoS": {}, "Logical_Router_Policy": {}, "NAT": {}}
 	add := func(table string, uuids []string) {
 		for _, uuid := range uuids {

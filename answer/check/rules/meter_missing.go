@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )
 
@@ -14,7 +15,7 @@ func meterMissing() rule.Rule {
 		Needs:   []rule.Data{rule.NB(matchedTables(rule.All("Meter", "name"))...)},
 		Follows: "nothing limits how many packets are logged",
 		Sources: []string{"ovn-nb(5), ACL, meter", "controller/ofctrl.c of OVN: could not find meter"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			meters := map[string]bool{}
 			if err := d.NB.Each("Meter", func(row ovsdb.Row) { meters[row.String("name")] = true }, "name"); err != nil {
 				return err

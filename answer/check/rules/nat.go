@@ -10,7 +10,7 @@ import (
 
 // nat is a row of the table NAT, with the router that has it.
 type nat struct {
-	router            *rule.Router
+	router            *ovn.Router
 	uuid, kind        string
 	external          netip.Addr // invalid for a range or another text
 	logical           string
@@ -19,7 +19,7 @@ type nat struct {
 }
 
 // natOf returns the NAT rules of all routers.
-func natOf(d *rule.Deployment, n *rule.Northbound) ([]nat, error) {
+func natOf(d *rule.Deployment, n *ovn.Northbound) ([]nat, error) {
 	rows := map[string]nat{}
 	if err := d.NB.Each("NAT", func(row ovsdb.Row) {
 		t := nat{uuid: row.UUID, kind: row.String("type"), logical: row.String("logical_ip"), externalMAC: row.String("external_mac"), port: row.String("logical_port")}
@@ -48,7 +48,7 @@ func (t nat) title(d *rule.Deployment) string { return d.Title("NAT", t.uuid) }
 func (t nat) incoming() bool { return t.kind == "dnat" || t.kind == "dnat_and_snat" }
 
 // networkTables returns the switch in whose network the external address is, nil for none.
-func (t nat) networkTables() *rule.Switch {
+func (t nat) networkTables() *ovn.Switch {
 	if !t.external.IsValid() {
 		return nil
 	}

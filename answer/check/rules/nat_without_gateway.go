@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 )
 
@@ -15,7 +16,7 @@ func natWithoutGateway() rule.Rule {
 		Needs:   []rule.Data{rule.NB(routers(), routerPorts(), rule.All("Logical_Router", "nat"))},
 		Follows: "no address is translated: floating IPs do not answer, and instances do not reach the outside",
 		Sources: []string{"ovn-nb(5), Logical_Router, nat and options:chassis", "ovn-architecture(7), Distributed Gateway Ports"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			for _, r := range n.Routers {
 				if len(r.NAT) > 0 && !r.Disabled && !r.HasGateway() {
 					found(rule.Finding{What: fmt.Sprintf("%s has %s and no gateway", d.Title("Logical_Router", r.UUID), phrase.Count(len(r.NAT), "NAT rule")),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // natWithoutPort finds distributed floating IPs whose port does not exist. Only the chassis with the port
@@ -14,7 +15,7 @@ func natWithoutPort() rule.Rule {
 		Needs:   []rule.Data{rule.NB(networkTables(translations()...)...)},
 		Follows: "no chassis answers for the floating IP",
 		Sources: []string{"ovn-nb(5), NAT, logical_port and external_mac"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			all, err := natOf(d, n)
 			if err != nil {
 				return err

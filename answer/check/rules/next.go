@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // historyOf returns the command that shows a northbound row, who changed it, and when.
@@ -14,7 +15,7 @@ func historyOfBound(uuid string) string { return "ovs-offline history sb --detai
 
 // ofNorthbound returns the function of a rule that looks at the logical network of each deployment whose
 // northbound database was collected.
-func ofNorthbound(look func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error) func(context.Context, *rule.Deployment, func(rule.Finding)) error {
+func ofNorthbound(look func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error) func(context.Context, *rule.Deployment, func(rule.Finding)) error {
 	return func(_ context.Context, d *rule.Deployment, found func(rule.Finding)) error {
 		n, err := d.Northbound()
 		if err != nil || d.NB == nil {

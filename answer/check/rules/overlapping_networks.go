@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // overlappingNetworks finds two ports of a router whose networks hold the same addresses. Of networks of
@@ -16,7 +17,7 @@ func overlappingNetworks() rule.Rule {
 		Needs:   []rule.Data{rule.NB(routers(), routerPorts())},
 		Follows: "the router sends packets to these addresses by one of the two ports only",
 		Sources: []string{"ovn-nb(5), Logical_Router_Port, networks", "ovn-northd(8), table lr_in_ip_routing"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			for _, r := range n.Routers {
 				for i, a := range r.Ports {
 					for _, b := range r.Ports[i+1:] {
@@ -37,7 +38,7 @@ func overlappingNetworks() rule.Rule {
 }
 
 // overlap returns the first networks of two ports that overlap.
-func overlap(a, b *rule.RouterPort) (networks [2]netip.Prefix, severity rule.Severity, ok bool) {
+func overlap(a, b *ovn.RouterPort) (networks [2]netip.Prefix, severity rule.Severity, ok bool) {
 	counts := func(p netip.Prefix) bool { return !p.IsSingleIP() && !p.Addr().IsLinkLocalUnicast() }
 	for _, x := range a.Networks {
 		for _, y := range b.Networks {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )
 
@@ -16,8 +17,8 @@ func policyWithoutPath() rule.Rule {
 		Needs:   []rule.Data{rule.NB(routers(), routerPorts(), rule.All("Logical_Router", "policies"), rule.All("Logical_Router_Policy", "_uuid", "action", "nexthop", "nexthops", "output_port", "match", "priority"))},
 		Follows: "the policy is not applied to any packet",
 		Sources: []string{"northd/northd.c of OVN: No path for routing policy", "ovn-nb(5), Logical_Router_Policy, nexthops"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
-			return eachOf(d, n, "Logical_Router_Policy", func(r *rule.Router) []string { return r.Policies }, func(r *rule.Router, row ovsdb.Row) {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
+			return eachOf(d, n, "Logical_Router_Policy", func(r *ovn.Router) []string { return r.Policies }, func(r *ovn.Router, row ovsdb.Row) {
 				if row.String("action") != "reroute" || len(row.UUIDs("output_port")) > 0 {
 					return
 				}

@@ -18,7 +18,7 @@ func portSecurityExcludes() rule.Rule {
 		Needs:   []rule.Data{rule.NB(switches(), rule.Some("Logical_Switch_Port", ofSwitchPort()...))},
 		Follows: "OVN drops what the port sends with the address, and what is sent to it",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, port_security"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			for _, s := range n.Switches {
 				for _, p := range s.Ports {
 					if p.Type != "" || p.Disabled || len(p.Security) == 0 {
@@ -36,8 +36,8 @@ func portSecurityExcludes() rule.Rule {
 }
 
 // excluded returns the first address of a port that its port security does not allow, "" for none.
-func excluded(p *rule.SwitchPort) string {
-	for _, text := range p.Addresses {
+func excluded(p *ovn.SwitchPort) string {
+	for _, text := range p.Assigned() {
 		mac, ips := ovn.ParseAddresses(text)
 		allowed, known := []netip.Prefix{}, false
 		for _, element := range p.Security {

@@ -19,7 +19,7 @@ func requestedChassisMissing() rule.Rule {
 		Needs:   []rule.Data{rule.NB(switches(), switchPorts()), rule.SB(chassis(), bindings())},
 		Follows: "no node claims the port",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, options:requested-chassis"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			chassis, err := d.Chassis()
 			if err != nil || len(chassis) == 0 {
 				return err
@@ -32,7 +32,7 @@ func requestedChassisMissing() rule.Rule {
 				name = strings.TrimSpace(name)
 				return slices.ContainsFunc(chassis, func(c ovn.Chassis) bool { return c.Name == name || c.Hostname == name })
 			}
-			ports := map[string][]*rule.SwitchPort{} // by the chassis
+			ports := map[string][]*ovn.SwitchPort{} // by the chassis
 			for _, s := range n.Switches {
 				for _, p := range s.Ports {
 					wanted := p.Options["requested-chassis"]

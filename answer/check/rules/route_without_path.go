@@ -18,8 +18,8 @@ func routeWithoutPath() rule.Rule {
 		Needs:   []rule.Data{rule.NB(routers(), routerPorts(), rule.All("Logical_Router", "static_routes"), rule.All("Logical_Router_Static_Route", "_uuid", "ip_prefix", "nexthop", "output_port"))},
 		Follows: "the router has no such route: packets take another one, or are dropped",
 		Sources: []string{"northd/northd.c of OVN: No path for static route, Bad out port, bad 'nexthop'", "ovn-nb(5), Logical_Router_Static_Route"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
-			return eachOf(d, n, "Logical_Router_Static_Route", func(r *rule.Router) []string { return r.Routes }, func(r *rule.Router, row ovsdb.Row) {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
+			return eachOf(d, n, "Logical_Router_Static_Route", func(r *ovn.Router) []string { return r.Routes }, func(r *ovn.Router, row ovsdb.Row) {
 				why := problemOfRoute(r, row)
 				if why == "" {
 					return
@@ -33,7 +33,7 @@ func routeWithoutPath() rule.Rule {
 }
 
 // problemOfRoute says why a router has no flows of a static route, "" if it has.
-func problemOfRoute(r *rule.Router, row ovsdb.Row) string {
+func problemOfRoute(r *ovn.Router, row ovsdb.Row) string {
 	prefix, hop := row.String("ip_prefix"), row.String("nexthop")
 	if !ovn.Prefix(prefix).IsValid() {
 		return "its destination is malformed"
@@ -66,7 +66,7 @@ func nextHop(text string) (netip.Addr, bool) {
 	return prefix.Addr(), prefix.IsValid() && prefix.IsSingleIP()
 }
 
-func hasPort(r *rule.Router, name string) bool {
+func hasPort(r *ovn.Router, name string) bool {
 	for _, p := range r.Ports {
 		if p.Name == name {
 			return true
@@ -76,7 +76,7 @@ func hasPort(r *rule.Router, name string) bool {
 }
 
 // eachOf calls use for each row of a table that an enabled router refers to.
-func eachOf(d *rule.Deployment, n *rule.Northbound, table string, of func(*rule.Router) []string, use func(*rule.Router, ovsdb.Row), columns ...string) error {
+func eachOf(d *rule.Deployment, n *ovn.Northbound, table string, of func(*ovn.Router) []string, use func(*ovn.Router, ovsdb.Row), columns ...string) error {
 	rows := map[string]ovsdb.Row{}
 	if err := d.NB.Each(table, func(row ovsdb.Row) { rows[row.UUID] = row }, columns...); err != nil {
 		return err

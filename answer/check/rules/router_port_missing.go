@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // routerPortMissing finds connections of a router that lack one end: a port of a switch, or of another
@@ -14,7 +15,7 @@ func routerPortMissing() rule.Rule {
 		Needs:   []rule.Data{rule.NB(networkTables()...)},
 		Follows: "no packet goes from the one to the other",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, options:router-port", "ovn-nb(5), Logical_Router_Port, peer"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			for _, s := range n.Switches {
 				for _, p := range s.Ports {
 					end := p.Options["router-port"]

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/ovn"
 )
 
 // routerPortUnconnected finds ports of routers that no port of a switch or of another router leads to. A
@@ -16,7 +17,7 @@ func routerPortUnconnected() rule.Rule {
 		Needs:   []rule.Data{rule.NB(networkTables()...)},
 		Follows: "the router reaches nothing by this port",
 		Sources: []string{"ovn-nb(5), Logical_Switch_Port, options:router-port"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			for _, r := range n.Routers {
 				for _, p := range r.Ports {
 					if p.Switch() != nil || p.Peer != "" || !slices.ContainsFunc(p.Networks, func(network netip.Prefix) bool { return !network.IsSingleIP() }) {

@@ -23,7 +23,7 @@ func staleSouthbound() rule.Rule {
 		Needs:   []rule.Data{rule.NB(networkTables()...), rule.SB(datapaths(), bindings())},
 		Follows: "nodes still have the flows of what was deleted, and a new one of the name may not work",
 		Sources: []string{"ovn-northd(8)", "ovn-sb(5), Datapath_Binding and Port_Binding"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, n *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			if d.SB == nil || d.NB.Changed.IsZero() || d.SB.Changed.Before(d.NB.Changed.Add(patience)) {
 				return nil
 			}

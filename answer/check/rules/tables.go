@@ -2,7 +2,7 @@ package rules
 
 import "ovs-offline/answer/rule"
 
-// What rules read of the logical network, as package rule reads it (rule.Northbound and its like).
+// What rules read of the logical network, as package ovn reads it (ovn.Northbound and its like).
 
 func switches() rule.Table { return rule.All("Logical_Switch", "_uuid", "name", "ports") }
 

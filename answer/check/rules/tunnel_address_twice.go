@@ -16,7 +16,7 @@ func tunnelAddressTwice() rule.Rule {
 		Needs:   []rule.Data{rule.SB(chassis(), encaps())},
 		Follows: "packets for the one node go to the other",
 		Sources: []string{"ovn-sb(5), Encap, ip and type"},
-		Deployment: ofNorthbound(func(d *rule.Deployment, _ *rule.Northbound, found func(rule.Finding)) error {
+		Deployment: ofNorthbound(func(d *rule.Deployment, _ *ovn.Northbound, found func(rule.Finding)) error {
 			chassis, err := d.Chassis()
 			if err != nil {
 				return err

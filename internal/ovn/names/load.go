@@ -100,36 +100,36 @@ func (l *loader) readBindings(deployment *ovn.Deployment) error {
 	return ovn.EachBinding(deployment.SB, func(b ovn.Binding) {
 		l.bound[b.Port] = binding{l.chassis[b.Chassis], b.VirtualParent}
 		if deployment.NB == nil { // only the southbound database knows the port
-			l.addPort(b, ovsdb.Row{}, nil)
+			l.addPort(&ovn.SwitchPort{UUID: b.UUID, Name: b.Port, Type: b.Type, Parent: b.Parent, Tag: b.Tag, Addresses: b.Addresses, IDs: b.IDs}, nil)
 		}
 	})
 }
 
 func (l *loader) readRouters(deployment *ovn.Deployment) error {
 	ports := map[string]*routerPort{}
-	if err := deployment.NB.Each("Logical_Router_Port", func(row ovsdb.Row) {
-		port := &routerPort{name: row.String("name"), mac: ovn.MAC(row.String("mac")), networks: ovn.Networks(row.Strings("networks")), peer: row.String("peer")}
-		ports[row.UUID], l.routers[port.name] = port, port
-	}, "name", "mac", "networks", "peer"); err != nil {
+	if err := ovn.EachRouterPort(deployment.NB, func(p *ovn.RouterPort) {
+		port := &routerPort{name: p.Name, mac: ovn.MAC(p.MAC), networks: p.Networks, peer: p.Peer}
+		ports[p.UUID], l.routers[port.name] = port, port
+	}); err != nil {
 		return err
 	}
 	nats, hops, err := readTranslations(deployment)
 	if err != nil {
 		return err
 	}
-	return deployment.NB.Each("Logical_Router", func(row ovsdb.Row) {
-		router := &logicalRouter{name: row.String("name"), balancers: row.UUIDs("load_balancer"), groups: row.UUIDs("load_balancer_group")}
-		for _, id := range row.UUIDs("nat") {
+	return ovn.EachRouter(deployment.NB, func(r *ovn.Router) {
+		router := &logicalRouter{name: r.Name, balancers: r.Balancers, groups: r.Groups}
+		for _, id := range r.NAT {
 			if nat, ok := nats[id]; ok {
 				router.nat = append(router.nat, nat)
 			}
 		}
-		for _, id := range row.UUIDs("static_routes") {
+		for _, id := range r.Routes {
 			if hop, ok := hops[id]; ok {
 				router.hops = append(router.hops, hop)
 			}
 		}
-		for _, id := range row.UUIDs("ports") {
+		for _, id := range r.PortUUIDs {
 			if port := ports[id]; port != nil {
 				port.router = router
 				router.ports = append(router.ports, port)
@@ -137,7 +137,7 @@ func (l *loader) readRouters(deployment *ovn.Deployment) error {
 			}
 		}
 		l.zone.routers = append(l.zone.routers, router)
-	}, "name", "ports", "nat", "static_routes", "load_balancer", "load_balancer_group")
+	})
 }
 
 // readTranslations returns the address translations and the static routes by destination of
@@ -175,47 +175,41 @@ func (l *loader) addRouterPort(port *routerPort) {
 }
 
 func (l *loader) readSwitches(deployment *ovn.Deployment) error {
-	return deployment.NB.Each("Logical_Switch", func(row ovsdb.Row) {
-		ids := row.Map("external_ids")
-		ls := &logicalSwitch{name: row.String("name"), given: ids["neutron:network_name"], role: role(ids[udnRole]), hosts: map[netip.Addr]string{}}
-		if network := ids[ovn.NetworkID]; network != "" {
+	return ovn.EachSwitch(deployment.NB, func(s *ovn.Switch) {
+		ls := &logicalSwitch{name: s.Name, given: s.IDs["neutron:network_name"], role: role(s.IDs[udnRole]), hosts: map[netip.Addr]string{}}
+		if network := s.IDs[ovn.NetworkID]; network != "" {
 			ls.given = ovn.UserDefinedNetwork(network)
 		}
-		config := row.Map("other_config")
-		ls.subnets = ovn.Networks([]string{config["subnet"], config["ipv6_prefix"]})
-		for _, id := range row.UUIDs("ports") {
+		ls.subnets = ovn.Networks([]string{s.Config["subnet"], s.Config["ipv6_prefix"]})
+		for _, id := range s.PortUUIDs {
 			l.switches[id] = ls
 		}
-		l.zone.switches[ls.name], l.bySwitch[row.UUID] = ls, ls
-	}, "name", "external_ids", "other_config", "ports")
+		l.zone.switches[ls.name], l.bySwitch[s.UUID] = ls, ls
+	})
 }
 
 // readPorts reads the ports of logical switches.
 func (l *loader) readPorts(deployment *ovn.Deployment) error {
-	return deployment.NB.Each("Logical_Switch_Port", func(row ovsdb.Row) {
-		ls := l.switches[row.UUID]
+	return ovn.EachSwitchPort(deployment.NB, func(p *ovn.SwitchPort) {
+		ls := l.switches[p.UUID]
 		if ls != nil {
-			ls.admit(row)
-			ls.outer = ls.outer || leadsOut(row.String("type"))
+			ls.admit(p)
+			ls.outer = ls.outer || leadsOut(p.Type)
 		}
-		switch row.String("type") {
+		switch p.Type {
 		default:
-			port := ovn.Binding{UUID: row.UUID, Port: row.String("name"), Type: row.String("type"), Parent: row.String("parent_name"),
-				Addresses: append(row.Strings("addresses"), row.Strings("dynamic_addresses")...), IDs: row.Map("external_ids")}
-			port.Tag, _ = row.Int("tag")
-			l.addPort(port, row, ls)
+			l.addPort(p, ls)
 		case "router":
-			if port := l.routers[row.Map("options")["router-port"]]; port != nil && ls != nil {
+			if port := l.routers[p.Options["router-port"]]; port != nil && ls != nil {
 				port.network = ls
 				ls.routers = append(ls.routers, port)
 			}
 		case "localnet":
 			if ls != nil {
-				tag, _ := row.Int("tag")
-				ls.localnet = append(ls.localnet, localnet{row.Map("options")["network_name"], tag})
+				ls.localnet = append(ls.localnet, localnet{p.Options["network_name"], p.Tag})
 			}
 		}
-	}, "name", "type", "addresses", "dynamic_addresses", "external_ids", "options", "parent_name", "tag", "dhcpv4_options", "port_security")
+	})
 }
 
 // leadsOut reports whether ports of a type connect their switch with what is not in the databases.
@@ -226,8 +220,8 @@ func leadsOut(kind string) bool {
 // admit notes the addresses that a port of the switch may have beside those in its row. A port
 // without port security may have any (ovn-nb(5)), except the port of a node of ovn-kubernetes,
 // which has only its own.
-func (s *logicalSwitch) admit(row ovsdb.Row) {
-	switch row.String("type") {
+func (s *logicalSwitch) admit(p *ovn.SwitchPort) {
+	switch p.Type {
 	case "router", "localport", "virtual":
 		return
 	case "", "remote": // the row of another zone's port has the port security that applies there
@@ -235,11 +229,10 @@ func (s *logicalSwitch) admit(row ovsdb.Row) {
 		s.open = true
 		return
 	}
-	security := row.Strings("port_security")
-	if slices.Contains(row.Strings("addresses"), "unknown") || len(security) == 0 && !strings.HasPrefix(row.String("name"), managementPort) {
+	if slices.Contains(p.Addresses, "unknown") || len(p.Security) == 0 && !strings.HasPrefix(p.Name, managementPort) {
 		s.open = true
 	}
-	for _, text := range security {
+	for _, text := range p.Security {
 		prefixes := ovn.AllowedBy(text)
 		s.open = s.open || len(prefixes) == 0
 		s.allowed = append(s.allowed, prefixes...)
@@ -249,19 +242,15 @@ func (s *logicalSwitch) admit(row ovsdb.Row) {
 // managementPort begins the names of the ports by which ovn-kubernetes connects nodes.
 const managementPort = "k8s-"
 
-// addPort adds the endpoint of a port of a logical switch. row is its northbound row, the zero Row where only the southbound database
-// knows the port.
-func (l *loader) addPort(p ovn.Binding, row ovsdb.Row, ls *logicalSwitch) {
+// addPort adds the endpoint of a port of a logical switch; ls is nil for one that no switch has, or that only the southbound database knows.
+func (l *loader) addPort(p *ovn.SwitchPort, ls *logicalSwitch) {
 	if !slices.Contains([]string{"", "localport", "virtual", "external", "remote"}, p.Type) {
 		return
 	}
-	ids, name := p.IDs, p.Port
+	ids, name := p.IDs, p.Name
 	endpoint := Endpoint{Kind: Port, Name: name, LogicalPort: name, Parent: p.Parent, Tag: p.Tag, Localport: p.Type == "localport",
-		External: p.Type == "external", remote: p.Type == "remote", Network: ids["neutron:network_name"]}
-	if refs := row.UUIDs("dhcpv4_options"); len(refs) == 1 {
-		endpoint.dhcp = refs[0]
-	}
-	for _, text := range p.Addresses {
+		External: p.Type == "external", remote: p.Type == "remote", Network: ids["neutron:network_name"], dhcp: p.DHCP}
+	for _, text := range append(p.Addresses, p.Dynamic) {
 		mac, ips := ovn.ParseAddresses(text)
 		if len(ips) > 0 && len(endpoint.IPs) == 0 { // the first element with IP addresses has the MAC; the port may use the other elements as well
 			endpoint.MAC = mac
@@ -269,7 +258,7 @@ func (l *loader) addPort(p ovn.Binding, row ovsdb.Row, ls *logicalSwitch) {
 		endpoint.MAC, endpoint.IPs = cmp.Or(endpoint.MAC, mac), append(endpoint.IPs, ips...)
 	}
 	if ls != nil {
-		endpoint.Switch, endpoint.Network, endpoint.Open = ls.name, ls.given, len(row.Strings("port_security")) == 0
+		endpoint.Switch, endpoint.Network, endpoint.Open = ls.name, ls.given, len(p.Security) == 0
 		for _, ip := range endpoint.IPs {
 			ls.hosts[ip] = endpoint.MAC
 		}

@@ -145,7 +145,7 @@ const partly = "the packet is made from tables of OVN that are known in part: "
 // add reads the endpoints of a deployment.
 func (n *Names) add(ctx context.Context, deployment *ovn.Deployment) error {
 	loader := &loader{names: n, zone: &zone{switches: map[string]*logicalSwitch{}, nb: deployment.NB, sb: deployment.SB, networks: map[string][]string{},
-		groups: map[string][]string{}, vips: map[netip.Addr][]string{}}}
+		vips: map[netip.Addr][]string{}}}
 	loader.zone.learnedMACs = sync.OnceValue(loader.zone.readMACBindings)
 	deployment, done, err := withShown(ctx, deployment)
 	if err != nil {

@@ -9,29 +9,26 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
 )
 
 // readServices adds the VIPs of load balancers and the floating IPs.
 func (l *loader) readServices(deployment *ovn.Deployment) error {
 	known := map[string]int{} // endpoints by name, VIP and protocol
-	if err := deployment.NB.Each("Load_Balancer", func(row ovsdb.Row) {
-		vips := row.Map("vips")
-		for _, vip := range slices.Sorted(maps.Keys(vips)) {
+	if err := ovn.EachBalancer(deployment.NB, func(b *ovn.Balancer) {
+		for _, vip := range slices.Sorted(maps.Keys(b.VIPs)) {
 			ip, port, ok := ovn.ParseVIP(vip)
 			if !ok {
 				continue // the name of a template variable
 			}
-			l.zone.vips[ip] = append(l.zone.vips[ip], row.UUID)
-			l.addService(known, row, vip, ip, port, vips[vip])
+			l.zone.vips[ip] = append(l.zone.vips[ip], b.UUID)
+			l.addService(known, b, vip, ip, port)
 		}
-	}, "name", "vips", "protocol", "external_ids"); err != nil {
+	}); err != nil {
 		return err
 	}
 	l.addIdleServices(known)
-	if err := deployment.NB.Each("Load_Balancer_Group", func(row ovsdb.Row) {
-		l.zone.groups[row.UUID] = row.UUIDs("load_balancer")
-	}, "load_balancer"); err != nil {
+	var err error
+	if l.zone.groups, err = ovn.BalancerGroups(deployment.NB); err != nil {
 		return err
 	}
 	for _, router := range l.zone.routers {
@@ -46,20 +43,20 @@ func (l *loader) readServices(deployment *ovn.Deployment) error {
 
 // addService adds a VIP of a load balancer. A service may have several load balancers with the same
 // VIPs, for example one for each node.
-func (l *loader) addService(known map[string]int, row ovsdb.Row, vip string, ip netip.Addr, port uint16, backends string) {
+func (l *loader) addService(known map[string]int, b *ovn.Balancer, vip string, ip netip.Addr, port uint16) {
 	protocol := ""
 	if port != 0 {
-		protocol = cmp.Or(row.String("protocol"), "tcp")
+		protocol = b.Protocol
 	}
-	endpoint := Endpoint{Kind: Service, Name: vip, IPs: []netip.Addr{ip}, Protocol: protocol, Port: port, Balancer: row.String("name")}
-	if owner := cmp.Or(serviceOf(row), l.services.Of(protocol, vip)); owner != "" {
+	endpoint := Endpoint{Kind: Service, Name: vip, IPs: []netip.Addr{ip}, Protocol: protocol, Port: port, Balancer: b.Name}
+	if owner := cmp.Or(serviceOf(b), l.services.Of(protocol, vip)); owner != "" {
 		endpoint.Name = "svc/" + owner
 		if port != 0 {
 			endpoint.Name += vip[strings.LastIndexByte(vip, ':'):]
 		}
 		endpoint.keys = []string{"svc/" + owner, vip}
 	}
-	for backend := range strings.SplitSeq(backends, ",") {
+	for backend := range strings.SplitSeq(b.VIPs[vip], ",") {
 		if backend = strings.TrimSpace(backend); backend != "" {
 			endpoint.Backends = append(endpoint.Backends, backend)
 		}
@@ -90,12 +87,11 @@ func serviceKey(name, vip, protocol string) string { return name + "|" + vip + "
 
 // serviceOf returns NAMESPACE/NAME of the service of a load balancer, "" for none. Before
 // ovn-kubernetes wrote it into external_ids, only the name had it: Service_NAMESPACE/NAME_TCP_...
-func serviceOf(row ovsdb.Row) string {
-	ids := row.Map("external_ids")
-	if ids["k8s.ovn.org/kind"] == "Service" {
-		return ids["k8s.ovn.org/owner"]
+func serviceOf(b *ovn.Balancer) string {
+	if service := b.Service(); service != "" {
+		return service
 	}
-	if rest, ok := strings.CutPrefix(row.String("name"), "Service_"); ok {
+	if rest, ok := strings.CutPrefix(b.Name, "Service_"); ok {
 		if owner, _, found := strings.Cut(rest, "_"); found && strings.Count(owner, "/") == 1 {
 			return owner
 		}

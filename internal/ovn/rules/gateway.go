@@ -7,7 +7,6 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
 )
 
 // The cookies of the flows that ovnkube-node writes into the bridge to the outside of a node, br-ex or
@@ -183,56 +182,42 @@ func (n *Northbound) readGateway() gateway {
 	if n.nb == nil {
 		return g
 	}
-	network := map[string]string{} // by the UUIDs of ports
-	for row, err := range n.nb.Rows("Logical_Switch", "external_ids", "ports") {
-		if err != nil {
-			break // flows of what can't be read have no names
-		}
-		if id := row.Value("external_ids", ovn.NetworkID); id != "" {
-			for _, port := range row.UUIDs("ports") {
+	network := map[string]string{}                 // by the UUIDs of ports
+	_ = ovn.EachSwitch(n.nb, func(s *ovn.Switch) { // flows of what can't be read have no names
+		if id := s.IDs[ovn.NetworkID]; id != "" {
+			for _, port := range s.PortUUIDs {
 				network[port] = ovn.UserDefinedNetwork(id)
 			}
 		}
+	})
+	if len(network) > 0 {
+		_ = ovn.EachSwitchPort(n.nb, func(p *ovn.SwitchPort) {
+			if p.Type == "localnet" && network[p.UUID] != "" {
+				g.networks[p.Name] = network[p.UUID]
+			}
+		})
 	}
-	for row, err := range n.nb.Rows("Logical_Switch_Port", "name", "type") {
-		if err != nil {
-			break
-		}
-		if row.String("type") == "localnet" && network[row.UUID] != "" {
-			g.networks[row.String("name")] = network[row.UUID]
-		}
-	}
-	for row, err := range n.nb.Rows("Load_Balancer", "name", "vips", "protocol", "external_ids") {
-		if err != nil {
-			break
-		}
-		g.addService(row)
-	}
+	_ = ovn.EachBalancer(n.nb, g.addService)
 	return g
 }
 
 // addService adds the cookies that the flows of a service may have: of its node ports, of its addresses
 // outside, and of the ports of its endpoints (svcToCookie in gateway_shared_intf.go).
-func (g gateway) addService(row ovsdb.Row) {
-	ids := row.Map("external_ids")
-	namespace, name, ok := strings.Cut(ids[idOwner], "/")
-	if ids[idKind] != "Service" || !ok {
+func (g gateway) addService(b *ovn.Balancer) {
+	namespace, name, ok := strings.Cut(b.Service(), "/")
+	if !ok {
 		return
 	}
-	protocol := row.String("protocol")
-	if protocol == "" {
-		protocol = "tcp"
-	}
-	words := "Service " + ids[idOwner]
-	for vip, endpoints := range row.Map("vips") {
+	words := "Service " + b.Service()
+	for vip, endpoints := range b.VIPs {
 		address, port := cutVIP(vip)
-		g.addresses[vip] = ids[idOwner]
+		g.addresses[vip] = b.Service()
 		g.services[serviceCookie(namespace, name, address, port)] = words + " at " + vip
 		for _, family := range []string{"", "6"} {
-			g.services[serviceCookie(namespace, name, protocol+family, port)] = fmt.Sprintf("%s, port %s", words, port)
+			g.services[serviceCookie(namespace, name, b.Protocol+family, port)] = fmt.Sprintf("%s, port %s", words, port)
 			for endpoint := range strings.SplitSeq(endpoints, ",") {
 				_, target := cutVIP(strings.TrimSpace(endpoint))
-				if cookie := serviceCookie(namespace, name, protocol+family, target); g.services[cookie] == "" {
+				if cookie := serviceCookie(namespace, name, b.Protocol+family, target); g.services[cookie] == "" {
 					g.services[cookie] = fmt.Sprintf("%s, endpoints at port %s", words, target)
 				}
 			}

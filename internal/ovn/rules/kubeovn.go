@@ -46,30 +46,24 @@ func (k kubeOVN) has() bool { return len(k.isVPC) > 0 }
 
 func readKubeOVN(nb *file.Index) kubeOVN {
 	k := kubeOVN{isVPC: map[string]bool{}, isSubnet: map[string]bool{}, isDNAT: map[string]bool{}}
-	for row, err := range nb.Rows("Logical_Router", "name", "external_ids", "load_balancer") {
-		if err != nil {
-			break // rows that can't be read keep their own names
+	_ = ovn.EachRouter(nb, func(r *ovn.Router) { // rows that can't be read keep their own names
+		if r.IDs[idVendor] != vendor {
+			return
 		}
-		if row.Value("external_ids", idVendor) != vendor {
-			continue
-		}
-		k.isVPC[row.String("name")] = true
-		for _, id := range row.UUIDs("load_balancer") {
+		k.isVPC[r.Name] = true
+		for _, id := range r.Balancers {
 			k.isDNAT[id] = true
 		}
-	}
+	})
 	if !k.has() {
 		return k
 	}
 	k.services = ovn.Services(nb)
-	for row, err := range nb.Rows("Logical_Switch", "name", "external_ids") {
-		if err != nil {
-			break
+	_ = ovn.EachSwitch(nb, func(s *ovn.Switch) {
+		if s.IDs[idVendor] == vendor {
+			k.isSubnet[s.Name] = true
 		}
-		if row.Value("external_ids", idVendor) == vendor {
-			k.isSubnet[row.String("name")] = true
-		}
-	}
+	})
 	return k
 }
 
@@ -221,7 +215,8 @@ func (n *Northbound) natOfKubeOVN(row ovsdb.Row, shared bool) string {
 
 // podOf returns the name of the pod of a port, "" for another port.
 func (n *Northbound) podOf(port string) string {
-	row, ok, err := n.nb.Row("Logical_Switch_Port", n.owners()[port].UUID, "external_ids")
+	owner := n.owners()[port]
+	row, ok, err := n.nb.Row(owner.Table, owner.UUID, "external_ids")
 	if port == "" || !ok || err != nil {
 		return ""
 	}

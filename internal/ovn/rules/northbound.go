@@ -180,11 +180,11 @@ func (n *Northbound) acl(row ovsdb.Row) string {
 	return fmt.Sprintf("%s (%s)", name, details)
 }
 
-// balancer names a southbound load balancer by its northbound row. Its UUID is in lb_id, or
+// balancer names a southbound load balancer by its northbound row, in the table of the same name. Its UUID is in lb_id, or
 // OVN 26.03 gave both rows the same one.
-func (n *Northbound) balancer(row ovsdb.Row) string {
+func (n *Northbound) balancer(table string, row ovsdb.Row) string {
 	if n.nb != nil {
-		if nb, ok, err := n.nb.Row("Load_Balancer", cmp.Or(row.Map("external_ids")["lb_id"], row.UUID)); ok && err == nil {
+		if nb, ok, err := n.nb.Row(table, cmp.Or(row.Map("external_ids")["lb_id"], row.UUID)); ok && err == nil {
 			return cmp.Or(n.balancerOfKubeOVN(nb, Rule{}), loadBalancer(nb))
 		}
 	}

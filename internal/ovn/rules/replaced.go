@@ -2,7 +2,10 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"ovs-offline/internal/ovn"
 )
 
 // offset is what ovn-northd adds to the priority of an ACL (northd/northd.c, OVN_ACL_PRI_OFFSET).
@@ -18,16 +21,22 @@ type aclKey struct {
 type knownACL struct {
 	uuid, match string
 	tier        int
+	switches    []string // the UUIDs of the switches that have it themselves
 }
 
 func (n *Northbound) readACLs() map[aclKey][]knownACL {
-	acls := map[aclKey][]knownACL{}
+	acls, switches := map[aclKey][]knownACL{}, map[string][]string{}
+	_ = ovn.EachSwitch(n.nb, func(s *ovn.Switch) { // a switch that can't be read has none
+		for _, acl := range s.ACLs {
+			switches[acl] = append(switches[acl], s.UUID)
+		}
+	})
 	for row, err := range n.nb.Rows("ACL", "direction", "priority", "match", "tier") {
 		if err != nil {
 			break // the ACLs that can't be read are for no flow
 		}
 		key := aclKey{row.String("direction"), number(row, "priority")}
-		acls[key] = append(acls[key], knownACL{row.UUID, row.String("match"), number(row, "tier")})
+		acls[key] = append(acls[key], knownACL{row.UUID, row.String("match"), number(row, "tier"), switches[row.UUID]})
 	}
 	return acls
 }
@@ -40,10 +49,10 @@ func (n *Northbound) replaced(rule Rule) (Cause, error) {
 		return Cause{}, nil
 	}
 	direction := map[string]string{"ingress": "from-lport", "egress": "to-lport"}[rule.Pipeline]
-	own, found := n.aclsOf(rule), Cause{}
+	var found Cause
 	for _, acl := range n.acls()[aclKey{direction, rule.Priority - offset}] {
 		// An ACL of a port group names it.
-		if !acl.isFor(rule) || !own[acl.uuid] && !strings.Contains(acl.match, "@") {
+		if !acl.isFor(rule) || !slices.Contains(acl.switches, rule.Datapath.Northbound) && !strings.Contains(acl.match, "@") {
 			continue
 		}
 		row, ok, err := n.nb.Row("ACL", acl.uuid)
@@ -66,17 +75,4 @@ func (a knownACL) isFor(rule Rule) bool {
 		return false
 	}
 	return strings.HasSuffix(rule.Match, "("+a.match+")") || rule.Match == a.match
-}
-
-// aclsOf returns the UUIDs of the ACLs that the switch of a logical flow has itself.
-func (n *Northbound) aclsOf(rule Rule) map[string]bool {
-	own := map[string]bool{}
-	row, ok, err := n.nb.Row("Logical_Switch", rule.Datapath.Northbound, "acls")
-	if !ok || err != nil {
-		return own
-	}
-	for _, id := range row.UUIDs("acls") {
-		own[id] = true
-	}
-	return own
 }

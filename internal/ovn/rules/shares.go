@@ -3,6 +3,7 @@ package rules
 import (
 	"strings"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )
 
@@ -16,30 +17,23 @@ type shares struct {
 
 func (n *Northbound) readShares() shares {
 	s := shares{map[string]int{}, map[string]int{}, map[string]int{}}
-	count := func(table string, use func(ovsdb.Row), columns ...string) {
-		for row, err := range n.nb.Rows(table, columns...) {
-			if err != nil {
-				break // the rows that can't be read keep their own words
-			}
-			use(row)
-		}
-	}
-	count("NAT", func(row ovsdb.Row) {
+	// The rows that can't be read keep their own words.
+	_ = n.nb.Each("NAT", func(row ovsdb.Row) {
 		if row.String("type") == "snat" {
 			s.snats[row.String("external_ip")]++
 		}
 	}, "type", "external_ip")
-	count("Logical_Router_Static_Route", func(row ovsdb.Row) { s.hops[row.String("nexthop")]++ }, "nexthop")
-	count("Load_Balancer", func(row ovsdb.Row) {
+	_ = n.nb.Each("Logical_Router_Static_Route", func(row ovsdb.Row) { s.hops[row.String("nexthop")]++ }, "nexthop")
+	_ = ovn.EachBalancer(n.nb, func(b *ovn.Balancer) {
 		addresses := map[string]bool{}
-		for vip := range row.Map("vips") {
+		for vip := range b.VIPs {
 			address, _ := cutVIP(vip)
 			addresses[address] = true
 		}
 		for address := range addresses {
 			s.vips[address]++
 		}
-	}, "vips")
+	})
 	return s
 }
 

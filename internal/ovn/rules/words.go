@@ -246,7 +246,7 @@ func (r *Rules) describe(table string, row ovsdb.Row, d ovn.Datapath) string {
 	case "MAC_Binding", "Static_MAC_Binding":
 		return fmt.Sprintf("MAC binding of %s on %s: %s", row.String("ip"), row.String("logical_port"), row.String("mac"))
 	case "Load_Balancer":
-		return r.balancer(row)
+		return r.balancer(table, row)
 	case "Chassis":
 		return "chassis " + Called(row.String("hostname"), row.String("name"))
 	case "FDB":

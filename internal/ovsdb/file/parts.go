@@ -111,6 +111,14 @@ func (w *Whole) Row(part Part) ovsdb.Row {
 	return ovsdb.ParseRow(part.UUID, w.rows[part.Table][part.UUID])
 }
 
+// Each calls use for each row that Rows lists, which has all columns.
+func (w *Whole) Each(table string, use func(ovsdb.Row), _ ...string) error {
+	for _, part := range w.Rows(table) {
+		use(w.Row(part))
+	}
+	return nil
+}
+
 // Name returns the name of a row, "" for one without.
 func (w *Whole) Name(row Part) string { return w.Row(row).String("name") }
 
