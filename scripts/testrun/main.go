@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )
 
@@ -53,7 +54,7 @@ func run(ctx context.Context, cached string, argv []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, folder.end()) }()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), sets.RunVariable+"="+filepath.Join(folder.path, "run"))
+	cmd.Env = append(os.Environ(), ovs.RunVariable+"="+filepath.Join(folder.path, "run"))
 	if os.Getenv(stage) == "" { // the next run finds what is left by its path
 		cmd.Env = append(cmd.Env, "TMPDIR="+folder.path)
 	}

@@ -21,10 +21,15 @@ const (
 	SBSchema = "/usr/share/ovn/ovn-sb.ovsschema"
 )
 
+// RunVariable names the folder in which the tests of one run share what they make. scripts/testrun makes it, and removes it
+// when the run ends.
+const RunVariable = "OVS_OFFLINE_RUN"
+
 // Need skips a test that starts real programs: in -short mode, and where one of
-// the programs is not installed. The reason names what is missing.
+// the programs is not installed. The reason names what is missing. No result of such a test is taken from an earlier run.
 func Need(tb testing.TB, programs ...string) {
 	tb.Helper()
+	_ = os.Getenv(RunVariable) // `go test` takes no result from a run in which a variable that the test reads had another value
 	if testing.Short() {
 		tb.Skip("real daemons and tools are not run in -short mode")
 	}

@@ -1,24 +1,30 @@
 package sosgen
 
 import (
-	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
+	"ovs-offline/test/oracle/sets"
 )
 
 // TestRealSosReplays replays a report that the installed sos makes of a live node, and
 // the same report after `sos clean`.
 func TestRealSosReplays(t *testing.T) {
-	n, report, cleaned := recordRealSos(t, "openstack")
+	if !sets.HasSos() {
+		t.Skip("sos is not installed (Debian: sosreport), or this user may not run it")
+	}
+	needLab(t)
+	recorded := sets.NodeOfSos(t, lab, recordings.dir)
+	n, err := Load(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, cleaned := files.Only(t, filepath.Join(recorded, "real", "sosreport-*.tar.xz")), files.Only(t, filepath.Join(recorded, "real/cleaned", "*.tar.xz"))
 	e := era("4.0-4.1")
 	t.Run("report", func(t *testing.T) {
 		r := replay(t, report)
@@ -36,38 +42,6 @@ func TestRealSosReplays(t *testing.T) {
 }
 
 var sosVersion = regexp.MustCompile(`^sos [0-9.]+$`)
-
-// recordRealSos starts a live node and runs sos and `lab oracle` on it.
-func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned string) {
-	t.Helper()
-	if _, err := exec.LookPath("sos"); err != nil {
-		t.Skip(err, " (Debian: sosreport)")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("sos report needs root")
-	}
-	needLab(t)
-	dir := shortDir(t)
-	out := t.TempDir()
-	t.Cleanup(func() {
-		if _, err := os.Stat(filepath.Join(dir, "topology")); err != nil {
-			return // it did not start
-		}
-		if _, err := command.Run(context.Background(), command.Command{Argv: []string{lab, "down", dir}}); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, argv := range [][]string{{"up", topology, dir}, {"capture", dir, out}, {"sos", dir, filepath.Join(out, "real")}, {"oracle", dir, out}} {
-		if _, err := command.Run(t.Context(), command.Command{Argv: append([]string{lab}, argv...)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	n, err := Load(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n, files.Only(t, filepath.Join(out, "real", "sosreport-*.tar.xz")), files.Only(t, filepath.Join(out, "real/cleaned", "*.tar.xz"))
-}
 
 // checkReallyCleaned replays a cleaned report. sos clean writes invalid addresses
 // (102.0.0.4/245): those flows are rejected, each with its reason, and no others.

@@ -31,7 +31,7 @@ type Nodes struct {
 func Of(tb testing.TB, s *sets.Set) *Nodes {
 	tb.Helper()
 	n := &Nodes{Set: s}
-	run := os.Getenv(sets.RunVariable)
+	run := os.Getenv(ovs.RunVariable)
 	if run == "" || !s.IsShared() || !slices.Contains(sets.Names(), s.Name) {
 		n.Folder = ovs.Dir(tb)
 		n.start(tb)

@@ -36,7 +36,7 @@ func makers() []string {
 // tools are the programs whose versions decide what a set holds, each with the option that prints its version.
 func tools() [][]string {
 	return [][]string{{"ovs-vswitchd", "--version"}, {"ovsdb-server", "--version"}, {"ovn-northd", "--version"}, {"ovn-controller", "--version"},
-		{"iptables", "--version"}, {"nft", "--version"}, {"ipset", "--version"}, {"conntrack", "--version"}, {"ip", "-V"}, {"uname", "-r"}}
+		{"iptables", "--version"}, {"nft", "--version"}, {"ipset", "--version"}, {"conntrack", "--version"}, {"ip", "-V"}, {"/usr/bin/python3", "-c", "import sos; print(sos.__version__)"}, {"uname", "-r"}}
 }
 
 // Available returns the names of the sets that can run on this machine, and why others cannot, "" if all can.
@@ -85,6 +85,15 @@ func recordAll(ctx context.Context, lab string, names []string, staged string, o
 			err := recordNode(ctx, lab, topology, filepath.Join(staged, nodesFolder, topology))
 			if err == nil {
 				fmt.Fprintln(out, "a node alone:", topology)
+			}
+			return err
+		})
+	}
+	if HasSos() {
+		group.Go(func() error {
+			err := recordWithSos(ctx, lab, filepath.Join(staged, nodesFolder, sosFolder))
+			if err == nil {
+				fmt.Fprintln(out, "a node alone, by sos as well")
 			}
 			return err
 		})

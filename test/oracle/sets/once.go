@@ -9,10 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RunVariable names the folder in which the tests of one run share what they make of the sets. scripts/testrun makes it,
-// and removes it when the run ends.
-const RunVariable = "OVS_OFFLINE_RUN"
-
 // IsShared reports whether the set is one that the tests of a run share, and not a test's own.
 func (s *Set) IsShared() bool { return filepath.Dir(s.Dir) == os.Getenv(RecordedVariable) }
 

@@ -10,6 +10,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 )
@@ -202,10 +203,8 @@ func takesPackets(t *testing.T, s *Set, node, path, action string) (found int) {
 			t.Error(err)
 		}
 	}()
-	for _, p := range s.Packets {
-		if p.Node != node {
-			continue
-		}
+	ofNode := slices.DeleteFunc(slices.Clone(s.Packets), func(p *Packet) bool { return p.Node != node })
+	for _, p := range sweep.Spread(ofNode, 20) {
 		trace, err := n.Tool(context.Background(), "ovs-appctl", "ofproto/trace", p.Bridge, p.Flow, "--ct-next", "trk,new", "--ct-next", "trk,new", "--ct-next", "trk,new")
 		if err != nil || !strings.Contains(trace, "Datapath actions:") {
 			t.Errorf("packet %d: ofproto/trace %s %s: %v %s", p.ID, p.Bridge, p.Flow, err, trace)

@@ -10,6 +10,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // Datapath is the kind of datapath that the workdirs of a set show.
@@ -28,7 +29,7 @@ const (
 // the recorded features of the datapath are those of the kernel's. Within a run of
 // scripts/testrun a recorded set is collected once, and dir gets a copy.
 func (s *Set) Workdirs(ctx context.Context, dir string, as Datapath) (map[string]string, error) {
-	if run := os.Getenv(RunVariable); run != "" && s.IsShared() {
+	if run := os.Getenv(ovs.RunVariable); run != "" && s.IsShared() {
 		from := filepath.Join(run, "collected", fmt.Sprint(int(as)), s.Name)
 		if err := Once(from, func() error { return s.collect(ctx, from, as) }); err != nil {
 			return nil, err
