@@ -2,10 +2,10 @@ package cmd
 
 import (
 	"path/filepath"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/show"
 	"ovs-offline/snapshot"
 )
@@ -49,7 +49,7 @@ func (c caller) start(node string) string {
 }
 
 // exampleCall is a call of the program in an example.
-var exampleCall = regexp.MustCompile(`(?m)(^|\s)` + programName + ` `)
+var exampleCall = lazyregexp.New(`(?m)(^|\s)` + programName + ` `)
 
 // showCaller makes the help of all commands show the program as the user called it.
 func showCaller(root *cobra.Command, name string) {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
@@ -34,7 +34,7 @@ const antreaBridge = "br-int"
 
 // antreaTop matches the name that antctl and antrea-controller give the bundle of one agent:
 // agent_NODE.tar.gz, COLLECTION_NODE.tar.gz.
-var antreaTop = regexp.MustCompile(`^[^_]+_(.+?)(?:\.tar\.gz|\.tgz|\.tar)?$`)
+var antreaTop = lazyregexp.New(`^[^_]+_(.+?)(?:\.tar\.gz|\.tgz|\.tar)?$`)
 
 // agentInfo is the part of the file agentinfo that is used.
 type agentInfo struct {

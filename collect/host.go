@@ -12,12 +12,12 @@ import (
 	"maps"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
@@ -288,7 +288,7 @@ func certificates(origin string, raw []byte) string {
 }
 
 // printedDate matches what "openssl x509 -dates" prints.
-var printedDate = regexp.MustCompile(`(?m)^(notBefore|notAfter)=(.+?)\r?$`)
+var printedDate = lazyregexp.New(`(?m)^(notBefore|notAfter)=(.+?)\r?$`)
 
 // cpuSets returns the lines of nova.conf with the processors that instances may use. The rest of the
 // file has passwords.

@@ -3,10 +3,10 @@ package collect
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"strings"
 
 	"ovs-offline/collect/ticket"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/recording"
@@ -67,27 +67,27 @@ var (
 	// mustGatherName matches the names that must-gathers give flow dumps: NODE, an
 	// optional pod, the command and the bridge, with an underscore for every dash of
 	// the command and the bridge.
-	mustGatherName = regexp.MustCompile(`^([^_]+)(?:_[^_]+)?_ovs_ofctl_dump_flows_(.+)$`)
+	mustGatherName = lazyregexp.New(`^([^_]+)(?:_[^_]+)?_ovs_ofctl_dump_flows_(.+)$`)
 	// databaseName matches names of databases, to identify files without their
 	// beginning.
-	databaseName = regexp.MustCompile(`(?:\.db|[ns]bdb)(?:\.gz|\.tailed)?$`)
+	databaseName = lazyregexp.New(`(?:\.db|[ns]bdb)(?:\.gz|\.tailed)?$`)
 	// ovsDatabaseName matches names that only databases of OVS and OVN have.
-	ovsDatabaseName = regexp.MustCompile(`(?:conf\.db|ovn[ns]b(?:_db)?\.db|_[ns]bdb)(?:\.gz)?$`)
+	ovsDatabaseName = lazyregexp.New(`(?:conf\.db|ovn[ns]b(?:_db)?\.db|_[ns]bdb)(?:\.gz)?$`)
 	// expectedDatabase matches the paths at which must-gathers and nodes keep databases of OVS
 	// and OVN. What is there instead, an error message for example, is a loss.
-	expectedDatabase = regexp.MustCompile(`(?:^|/)(?:ovn[ns]b(?:_db)?\.db|[^/]+_[ns]bdb|(?:ovnkube-node|ovs-node|ovnkube-ovs)-[^/_]+_conf\.db|openvswitch/conf\.db)(?:\.gz)?$`)
+	expectedDatabase = lazyregexp.New(`(?:^|/)(?:ovn[ns]b(?:_db)?\.db|[^/]+_[ns]bdb|(?:ovnkube-node|ovs-node|ovnkube-ovs)-[^/_]+_conf\.db|openvswitch/conf\.db)(?:\.gz)?$`)
 	// shownSwitch matches the output of ovs-vsctl show.
-	shownSwitch = regexp.MustCompile(`(?m)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\r?\n +(?:Bridge|Manager) `)
+	shownSwitch = lazyregexp.New(`(?m)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\r?\n +(?:Bridge|Manager) `)
 	// supportconfigFile matches the files of SUSE's supportconfig that have outputs of Open vSwitch.
-	supportconfigFile = regexp.MustCompile(`(?:^|/)(?:network|openvswitch|plugin-[^/]*)\.txt$`)
+	supportconfigFile = lazyregexp.New(`(?:^|/)(?:network|openvswitch|plugin-[^/]*)\.txt$`)
 	// supportconfigTop matches the folder of a supportconfig: scc_NODE_YYMMDD_HHMM, and in Harvester's
 	// support bundles scc_supportconfig_NODE-RANDOM.
-	supportconfigTop = regexp.MustCompile(`(?:^|/)(?:scc|nts)_(?:supportconfig_([^/]+)-[0-9A-Za-z]{6}|([^/]+?)_[0-9]{6}_[0-9]{4})(?:/|$)`)
+	supportconfigTop = lazyregexp.New(`(?:^|/)(?:scc|nts)_(?:supportconfig_([^/]+)-[0-9A-Za-z]{6}|([^/]+?)_[0-9]{6}_[0-9]{4})(?:/|$)`)
 	// koLog matches the outputs in the folder that kube-ovn's plugin makes (kubectl ko log) of which there
 	// is a recorded command: NODE/linux/addr.log.
-	koLog = regexp.MustCompile(`(?:^|/)([^/]+)/linux/(addr|route)\.log$`)
+	koLog = lazyregexp.New(`(?:^|/)([^/]+)/linux/(addr|route)\.log$`)
 	// savedDump matches the dumps of ovs-save and of a workdir.
-	savedDump = regexp.MustCompile(`\.(flows|groups|meters|tlv)\.dump$`)
+	savedDump = lazyregexp.New(`\.(flows|groups|meters|tlv)\.dump$`)
 )
 
 // identify returns the identity of a file, by its name and its beginning.
@@ -223,8 +223,8 @@ func isRows(start []byte) bool {
 }
 
 var (
-	endings = regexp.MustCompile(`(?i)(?:\.(?:md|markdown|rst|adoc|org|html?|eml|mbox|txt|dump|log|out|gz|xz|bz2|zst|flows?|groups?|meters?|tlv|tlv-map|save))+$`)
-	words   = regexp.MustCompile(`(?i)(?:^|[._ -])(?:ovs-ofctl|ovs_ofctl|ovs-appctl|(?:-?O[_ -]?)?OpenFlow1[0-5]|OF1[0-5]|bridge[._/-]dump-flows|dump[_-](?:flows|groups|meters|tlv-map|tlv_map)|(?:flows|groups|meters|tlv-map|tlv|show|ofctl|dump))(?:$|[._ -])`)
+	endings = lazyregexp.New(`(?i)(?:\.(?:md|markdown|rst|adoc|org|html?|eml|mbox|txt|dump|log|out|gz|xz|bz2|zst|flows?|groups?|meters?|tlv|tlv-map|save))+$`)
+	words   = lazyregexp.New(`(?i)(?:^|[._ -])(?:ovs-ofctl|ovs_ofctl|ovs-appctl|(?:-?O[_ -]?)?OpenFlow1[0-5]|OF1[0-5]|bridge[._/-]dump-flows|dump[_-](?:flows|groups|meters|tlv-map|tlv_map)|(?:flows|groups|meters|tlv-map|tlv|show|ofctl|dump))(?:$|[._ -])`)
 )
 
 // bridgeOf returns the bridge in the name of a loose dump: the rest of the name

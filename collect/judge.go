@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
@@ -176,7 +176,7 @@ func (p *Plan) record(list *[]recording.Output, outputs []recording.Output) erro
 }
 
 // refusal matches what a tool prints that is missing, or that a daemon refuses or does not answer.
-var refusal = regexp.MustCompile(`(?m)server returned an error|^\S*ov[sn]-appctl: cannot |command not found|No such file or directory$`)
+var refusal = lazyregexp.New(`(?m)server returned an error|^\S*ov[sn]-appctl: cannot |command not found|No such file or directory$`)
 
 // isRefused reports whether an output about the machine or a network namespace is the message of a tool that got no answer.
 // Answers that are longer than any such message are not read.

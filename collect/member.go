@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/recording"
@@ -104,7 +104,7 @@ func (r *filesReader) memberOf(db recording.Database) (member recording.Member, 
 }
 
 // podFile matches the names of databases that were read in a pod: POD_nbdb.
-var podFile = regexp.MustCompile(`^(.+)_[ns]bdb(?:\.gz)?$`)
+var podFile = lazyregexp.New(`^(.+)_[ns]bdb(?:\.gz)?$`)
 
 // podOf returns the pod in the name of a database, "" for none.
 func podOf(origin string) string {

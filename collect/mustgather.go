@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,19 +12,20 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/recording"
 )
 
 var (
 	// resourceFile matches the YAML files of a must-gather that name nodes: those of
 	// the pods of OVN-Kubernetes, and of the nodes.
-	resourceFile = regexp.MustCompile(`(?:^|/)(?:(?:openshift-)?ovn-kubernetes/pods/[^/]+/[^/]+|cluster-scoped-resources/core/nodes/[^/]+)\.yaml$`)
+	resourceFile = lazyregexp.New(`(?:^|/)(?:(?:openshift-)?ovn-kubernetes/pods/[^/]+/[^/]+|cluster-scoped-resources/core/nodes/[^/]+)\.yaml$`)
 	// podOfDatabase matches the name of a database that was read in a pod of one node:
 	// POD_conf.db, or POD_nbdb and POD_sbdb of OVN interconnect.
-	podOfDatabase = regexp.MustCompile(`^((?:ovnkube-node|ovs-node|ovnkube-ovs)-[^_]+)_(conf\.db|[ns]bdb)(?:\.gz)?$`)
+	podOfDatabase = lazyregexp.New(`^((?:ovnkube-node|ovs-node|ovnkube-ovs)-[^_]+)_(conf\.db|[ns]bdb)(?:\.gz)?$`)
 	// podOfLog matches the path of a log that was read in a container of a pod.
-	podOfLog  = regexp.MustCompile(`(?:^|/)ovnk_extras_store/([^/]+)/[^/]+/[^/]+$`)
-	timestamp = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+ \+0000 UTC`)
+	podOfLog  = lazyregexp.New(`(?:^|/)ovnk_extras_store/([^/]+)/[^/]+/[^/]+$`)
+	timestamp = lazyregexp.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+ \+0000 UTC`)
 )
 
 // resource is the part of a pod or a node that is used.
@@ -48,7 +48,7 @@ type resource struct {
 const chassisAnnotation = "k8s.ovn.org/node-chassis-id"
 
 // mustGatherTop matches the folder of a must-gather with data of its network.
-var mustGatherTop = regexp.MustCompile(`^(?:(.*?)/)?network_logs/`)
+var mustGatherTop = lazyregexp.New(`^(?:(.*?)/)?network_logs/`)
 
 // byMustGather yields the files of each must-gather if there are several, by its
 // folder, and the other files for the folder "".

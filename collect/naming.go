@@ -3,10 +3,10 @@ package collect
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/recording"
 )
 
@@ -67,7 +67,7 @@ func archiveLabel(node *recording.Recording) string {
 	return strings.TrimPrefix(label, node.Host+"-")
 }
 
-var archiveEnding = regexp.MustCompile(`\.(?:tar(?:\.(?:xz|gz|bz2|zst))?|tgz)$`)
+var archiveEnding = lazyregexp.New(`\.(?:tar(?:\.(?:xz|gz|bz2|zst))?|tgz)$`)
 
 // archiveName returns the name of the innermost archive in the path of a source, or
 // of its folder or file if it is in no archive.

@@ -6,13 +6,13 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
@@ -315,7 +315,7 @@ func (p *pasted) text() string {
 }
 
 // oneTable matches the filter with which dump-flows prints all flows of one table.
-var oneTable = regexp.MustCompile(`^table=(\d{1,3})$`)
+var oneTable = lazyregexp.New(`^table=(\d{1,3})$`)
 
 // partial returns why the output is not all that the command prints without a filter, nil if it is.
 func (p *pasted) partial() *workdir.Partial {

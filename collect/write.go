@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -84,7 +84,7 @@ func (w *writer) replayable() (out []workdir.Collection, err error) {
 }
 
 // databasePath matches the path of a database at the beginning of a loss.
-var databasePath = regexp.MustCompile(`^\S*(conf|ovnnb|ovnsb)(?:_db)?\.db\b`)
+var databasePath = lazyregexp.New(`^\S*(conf|ovnnb|ovnsb)(?:_db)?\.db\b`)
 
 // lostDatabases returns the losses that concern a database, by its kind. The kind of
 // a file that holds no database is known by its name only.

@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/workdir"
 )
 
@@ -24,7 +24,7 @@ type CollectParams struct {
 }
 
 // folderName matches the name of a folder that collect may make.
-var folderName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var folderName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 func (r replicaTools) collect(ctx context.Context, request *sdk.CallToolRequest, in CollectParams) (*sdk.CallToolResult, NodesResult, error) {
 	path, err := findBelow(r.Root, in.Path)

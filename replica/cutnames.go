@@ -3,13 +3,13 @@ package replica
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
@@ -87,7 +87,7 @@ func (a alike) match(pushed map[int]map[string]bool, learned map[string]map[stri
 }
 
 // pushedVLAN matches actions that push a VLAN and send the packet out of a port.
-var pushedVLAN = regexp.MustCompile(`(?:set_field:(\d+)->vlan_vid|mod_vlan_vid:(\d+)),output:(\d+)\b`)
+var pushedVLAN = lazyregexp.New(`(?:set_field:(\d+)->vlan_vid|mod_vlan_vid:(\d+)),output:(\d+)\b`)
 
 // pushed returns the VLANs that the flows of a bridge push right before an output, by the number of the port.
 func (o *outliner) pushed(ctx context.Context, bridge string) (map[int]map[string]bool, error) {
@@ -112,7 +112,7 @@ func (o *outliner) pushed(ctx context.Context, bridge string) (map[int]map[strin
 }
 
 // peerOption matches the peer in the options of a patch port.
-var peerOption = regexp.MustCompile(`[{ ]peer=("[^"]*"|[^,}]+)`)
+var peerOption = lazyregexp.New(`[{ ]peer=("[^"]*"|[^,}]+)`)
 
 // learnedAtPeer returns the VLANs, but for 0, in which the bridge at the other end of a patch port learned addresses.
 func (o *outliner) learnedAtPeer(patch *ovsdb.Outline) (map[string]bool, error) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 )
@@ -95,7 +95,7 @@ func removeRuntimeFiles(wd *workdir.Dir) {
 
 // temporary matches the names of unfinished files that a killed start leaves:
 // replica.json, report.json or a working copy (package workdir, file.Standalone).
-var temporary = regexp.MustCompile(`^\.(tmp-|.*\.db\.)[0-9]+$`)
+var temporary = lazyregexp.New(`^\.(tmp-|.*\.db\.)[0-9]+$`)
 
 // isRuntimeFile reports whether daemons or this package make files of that name.
 func isRuntimeFile(name string) bool {

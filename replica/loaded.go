@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/daemon"
@@ -31,7 +31,7 @@ func (s *starter) countLoaded(ctx context.Context) error {
 	return nil
 }
 
-var shownCount = regexp.MustCompile(`\b(rules|ports):([0-9]+)`)
+var shownCount = lazyregexp.New(`\b(rules|ports):([0-9]+)`)
 
 // counted returns the numbers that CountCommand printed. A number of 0 is not printed.
 func counted(shown string) (rules, ports int) {
@@ -71,7 +71,7 @@ func Changes(wd *workdir.Dir, report *report.Report, shown string) string {
 
 // flowMods matches a line in which ovs-vswitchd logs how a connection changed the flows of a
 // bridge (ofconn_log_flow_mods in ofproto/connmgr.c).
-var flowMods = regexp.MustCompile(`^(\S+)\|\d+\|connmgr\|INFO\|(.+)<->\S+: \d+ flow_mods .*\((.+)\)`)
+var flowMods = lazyregexp.New(`^(\S+)\|\d+\|connmgr\|INFO\|(.+)<->\S+: \d+ flow_mods .*\((.+)\)`)
 
 // loggedChanges returns the changes of flows that a log of ovs-vswitchd reports after a time,
 // a text for each bridge.

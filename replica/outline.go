@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
@@ -164,7 +164,7 @@ func (o *outliner) name(ports bridgePorts, name string) {
 }
 
 // otherType matches the names that ovn-controller, neutron's agent, Antrea and people give to patch ports and tunnels only.
-var otherType = regexp.MustCompile(`^(?:patch-|int-br-|phy-br-|ovn-[0-9A-Za-z]{1,6}-[0-9a-f]+$|(?:vxlan|gre|geneve|stt|erspan|gtpu)[-_0-9]|antrea-tun)`)
+var otherType = lazyregexp.New(`^(?:patch-|int-br-|phy-br-|ovn-[0-9A-Za-z]{1,6}-[0-9a-f]+$|(?:vxlan|gre|geneve|stt|erspan|gtpu)[-_0-9]|antrea-tun)`)
 
 // addUntyped adds an interface whose type was not recorded.
 func (o *outliner) addUntyped(ports bridgePorts, name string) *ovsdb.Outline {

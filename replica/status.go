@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
@@ -139,7 +139,7 @@ func countFlows(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) (all [
 	return all
 }
 
-var flowCount = regexp.MustCompile(`flow_count=([0-9]+)`)
+var flowCount = lazyregexp.New(`flow_count=([0-9]+)`)
 
 func countBridge(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, bridge string, counts *report.Counts) FlowStatus {
 	status := FlowStatus{Bridge: bridge, Loaded: counts.Restored + counts.Different}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
@@ -99,7 +99,7 @@ func AddImage(manifest *workdir.Manifest, wanted versions.Pair) string {
 
 // reference matches the reference of an image in a registry. It has no character with a
 // meaning of its own to a shell: users paste it.
-var reference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
+var reference = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 
 // maxReference is the longest reference in bytes. A repetition of that many in the pattern
 // would take a tenth of the memory that the start of the program allocates.

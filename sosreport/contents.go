@@ -7,12 +7,12 @@ import (
 	"maps"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/recording"
 )
 
@@ -65,8 +65,8 @@ func isTailed(rel string) bool { return strings.HasPrefix(rel, "sos_strings/") }
 // The prefix of a command that sos ran in a container, in the file's name and in
 // the manifest. The commands of a snap, OpenStack's or MicroOVN, begin with its name.
 var (
-	inContainer = regexp.MustCompile(`^(?:(?:podman|docker|crictl)_exec_.+?_|(?:openstack-hypervisor|microovn)\.)((?:ov[sn]-[a-z]+|ovsdb-client)_.*)$`)
-	execPrefix  = regexp.MustCompile(`^(?:(?:podman|docker|crictl) exec (?:-\S+ )*\S+ |(?:openstack-hypervisor|microovn)\.)`)
+	inContainer = lazyregexp.New(`^(?:(?:podman|docker|crictl)_exec_.+?_|(?:openstack-hypervisor|microovn)\.)((?:ov[sn]-[a-z]+|ovsdb-client)_.*)$`)
+	execPrefix  = lazyregexp.New(`^(?:(?:podman|docker|crictl) exec (?:-\S+ )*\S+ |(?:openstack-hypervisor|microovn)\.)`)
 )
 
 // containerNames maps the names that outputs would have outside a container to

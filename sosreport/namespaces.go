@@ -3,9 +3,9 @@ package sosreport
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 )
@@ -108,7 +108,7 @@ func (r *Report) remarkNamespaces(listed []string, found, ambiguous map[string]b
 }
 
 // listedNamespace matches a line of "ip netns": a name, and a number that some kernels give.
-var listedNamespace = regexp.MustCompile(`^(\S+)(?: \(id: [0-9]+\))?\s*$`)
+var listedNamespace = lazyregexp.New(`^(\S+)(?: \(id: [0-9]+\))?\s*$`)
 
 // listedNamespaces returns the names in the output of "ip netns", without error messages.
 func listedNamespaces(text string) (list []string) {

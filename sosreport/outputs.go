@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
@@ -56,8 +56,8 @@ func patterns() []pattern {
 }
 
 var (
-	binPath   = regexp.MustCompile(`^/(usr/)?s?bin/`)
-	unmangled = regexp.MustCompile(`[^\p{L}\p{N}_\-./]+`)
+	binPath   = lazyregexp.New(`^/(usr/)?s?bin/`)
+	unmangled = lazyregexp.New(`[^\p{L}\p{N}_\-./]+`)
 )
 
 func stripPath(command string) string { return binPath.ReplaceAllString(command, "") }

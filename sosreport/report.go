@@ -9,9 +9,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
@@ -38,11 +38,11 @@ func (r *Report) At(path string) *Report {
 }
 
 var (
-	rpmLine = regexp.MustCompile(`(?m)^(openvswitch|ovn)(?:-20[0-9]{2})?[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)
-	debLine = regexp.MustCompile(`(?m)^ii\s+(openvswitch-switch|ovn-common)\s+(?:[0-9]+:)?([0-9][^-+~\s]*)`)
+	rpmLine = lazyregexp.New(`(?m)^(openvswitch|ovn)(?:-20[0-9]{2})?[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)
+	debLine = lazyregexp.New(`(?m)^ii\s+(openvswitch-switch|ovn-common)\s+(?:[0-9]+:)?([0-9][^-+~\s]*)`)
 	// dirName matches the names that sos gives: HOST[-LABEL][-CASE]-DATE-RANDOM, or
 	// for its older policies HOST[.CASE]-TIME (get_archive_name() of sos).
-	dirName = regexp.MustCompile(`^sosreport-(.+?)(?:-obfuscated)?(?:-([0-9]{4}-[0-9]{2}-[0-9]{2})-[a-z0-9]+.*|-([0-9]{14})(?:[.-].*)?)?$`)
+	dirName = lazyregexp.New(`^sosreport-(.+?)(?:-obfuscated)?(?:-([0-9]{4}-[0-9]{2}-[0-9]{2})-[a-z0-9]+.*|-([0-9]{14})(?:[.-].*)?)?$`)
 )
 
 // describe fills in the name and versions of the node.
@@ -81,7 +81,7 @@ func sourceName(contents *contents) string {
 // sos runs prints the version of OVN.
 func (r *Report) packageVersions(contents *contents) {
 	packages := contents.text("sos_commands/rpm/package-data") + "\n" + contents.text("installed-rpms") + "\n" + contents.text("sos_commands/dpkg/dpkg_-l")
-	for _, pattern := range []*regexp.Regexp{rpmLine, debLine} {
+	for _, pattern := range []*lazyregexp.Regexp{rpmLine, debLine} {
 		for _, match := range pattern.FindAllStringSubmatch(packages, -1) {
 			if strings.HasPrefix(match[1], "ovn") && r.OVNVersion == "" {
 				r.OVNVersion = match[2]

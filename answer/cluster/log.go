@@ -8,13 +8,13 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"ovs-offline/internal/daemonlog"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 )
@@ -149,15 +149,15 @@ type attempt struct {
 
 // The messages of ovsdb-server (ovsdb/raft.c, lib/reconnect.c).
 var (
-	loggedSelf      = regexp.MustCompile(`^local server ID is ([0-9a-f]{4})`)
-	loggedElected   = regexp.MustCompile(`^term ([0-9]+): elected leader by `)
-	loggedLeader    = regexp.MustCompile(`^server (\S+) is leader for term ([0-9]+)`)
-	loggedElection  = regexp.MustCompile(`^term ([0-9]+): (?:[0-9]+ ms timeout expired, )?starting election`)
-	loggedConnected = regexp.MustCompile(`^((?:ssl|tcp|unix):\S+): connected$`)
-	loggedFailed    = regexp.MustCompile(`^((?:ssl|tcp|unix):\S+): connection attempt (?:failed|timed out)`)
-	loggedAdding    = regexp.MustCompile(`^starting to add server \S+ \(([0-9a-f]{4}) at ([^)]+)\)`)
-	loggedAdded     = regexp.MustCompile(`^adding \S+ \(([0-9a-f]{4}) at ([^)]+)\) to cluster \S+ (succeeded|failed)`)
-	loggedDropped   = regexp.MustCompile(`^Dropped ([0-9]+) log messages in last `)
+	loggedSelf      = lazyregexp.New(`^local server ID is ([0-9a-f]{4})`)
+	loggedElected   = lazyregexp.New(`^term ([0-9]+): elected leader by `)
+	loggedLeader    = lazyregexp.New(`^server (\S+) is leader for term ([0-9]+)`)
+	loggedElection  = lazyregexp.New(`^term ([0-9]+): (?:[0-9]+ ms timeout expired, )?starting election`)
+	loggedConnected = lazyregexp.New(`^((?:ssl|tcp|unix):\S+): connected$`)
+	loggedFailed    = lazyregexp.New(`^((?:ssl|tcp|unix):\S+): connection attempt (?:failed|timed out)`)
+	loggedAdding    = lazyregexp.New(`^starting to add server \S+ \(([0-9a-f]{4}) at ([^)]+)\)`)
+	loggedAdded     = lazyregexp.New(`^adding \S+ \(([0-9a-f]{4}) at ([^)]+)\) to cluster \S+ (succeeded|failed)`)
+	loggedDropped   = lazyregexp.New(`^Dropped ([0-9]+) log messages in last `)
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/workdir"
 )
@@ -118,7 +118,7 @@ func nameOf(origin, host string) string {
 func inSource(origin string) string { return origin[strings.LastIndex(": "+origin, ": "):] }
 
 // usualPlace matches the part of a path that is that of a database on its server.
-var usualPlace = regexp.MustCompile(`/(?:etc|var/lib|run|var/snap/[^/]+/common)/(?:origin/)?(?:[a-z-]*ovn[a-z-]*|openvswitch)/(?:[a-z]+/)*[^/]+\.db$`)
+var usualPlace = lazyregexp.New(`/(?:etc|var/lib|run|var/snap/[^/]+/common)/(?:origin/)?(?:[a-z-]*ovn[a-z-]*|openvswitch)/(?:[a-z]+/)*[^/]+\.db$`)
 
 // PlaceOf returns the path that a collected file had on its server, "" if its path does not tell.
 func PlaceOf(origin string) string {

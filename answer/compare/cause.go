@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/ovsdb"
@@ -225,7 +225,7 @@ func (l *links) ofRule(made madeFrom) *finding {
 
 // mention matches the names of ports, address sets and port groups in a logical flow, and
 // of ports in a flow in names.
-var mention = regexp.MustCompile(`"([^"]+)"|[$@]([A-Za-z_.:0-9-]+)`)
+var mention = lazyregexp.New(`"([^"]+)"|[$@]([A-Za-z_.:0-9-]+)`)
 
 // mentions returns the names in a text.
 func mentions(text string) []string {

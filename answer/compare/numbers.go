@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn/rules"
@@ -299,7 +299,7 @@ func (t *translation) action(text string) string {
 
 // encoded matches a register with a key or a zone in the actions that a controller action
 // carries: the header and the value of its OXM field.
-var encoded = regexp.MustCompile(`00\.01\.(16|18|1a|1c|1e)\.04\.([0-9a-f]{2})\.([0-9a-f]{2})\.([0-9a-f]{2})\.([0-9a-f]{2})`)
+var encoded = lazyregexp.New(`00\.01\.(16|18|1a|1c|1e)\.04\.([0-9a-f]{2})\.([0-9a-f]{2})\.([0-9a-f]{2})\.([0-9a-f]{2})`)
 
 // userdata rewrites the actions that ovn-controller runs on a packet.
 func (t *translation) userdata(text string) string {

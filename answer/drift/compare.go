@@ -3,11 +3,11 @@ package drift
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ovs-offline/answer/flowdiff"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
@@ -146,7 +146,7 @@ func (c *comparison) leaveOutUnprinted(diff *flowdiff.Diff) {
 }
 
 // ofPort matches a flow for the packets from or to one logical port (MFF_LOG_INPORT, MFF_LOG_OUTPORT).
-var ofPort = regexp.MustCompile(`,reg1[45]=0x[0-9a-f]+,`)
+var ofPort = lazyregexp.New(`,reg1[45]=0x[0-9a-f]+,`)
 
 // onlyIdleZones reports whether the flows of a multicast group differ in nothing but zones
 // without effect. ovn-controller sets the zones of all ports of a group that have one, also

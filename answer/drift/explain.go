@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
@@ -98,4 +98,4 @@ func (c *comparison) findDatapathFlows(ctx context.Context) error {
 	return ctx.Err()
 }
 
-var ruleCookie = regexp.MustCompile(`\brule_cookie=(0x[0-9a-f]+)`)
+var ruleCookie = lazyregexp.New(`\brule_cookie=(0x[0-9a-f]+)`)

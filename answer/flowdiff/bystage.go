@@ -1,9 +1,9 @@
 package flowdiff
 
 import (
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb/file"
 )
 
@@ -61,7 +61,7 @@ func (f *logicalFlowOf) isDefault() bool {
 }
 
 // nextTable matches the action next with a table (ovn-sb(5), Logical_Flow).
-var nextTable = regexp.MustCompile(`\bnext\((?:pipeline=(ingress|egress),\s*)?(?:table=)?([0-9]+)\)`)
+var nextTable = lazyregexp.New(`\bnext\((?:pipeline=(ingress|egress),\s*)?(?:table=)?([0-9]+)\)`)
 
 // inActions returns the actions of a flow with the name of a stage in place of each number of a table. The last stage of a
 // pipeline ends its actions with "output;" where other stages have "next;": inActions writes "next;" for both.

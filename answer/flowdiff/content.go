@@ -2,15 +2,15 @@ package flowdiff
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 )
 
 // cookies matches the cookie of a flow, and the cookies of flows that its actions learn.
-var cookies = regexp.MustCompile(`\bcookie=0x[0-9a-f]+,`)
+var cookies = lazyregexp.New(`\bcookie=0x[0-9a-f]+,`)
 
 // WithoutCookies returns a flow without its cookie, and without those of the flows that its actions learn.
 func WithoutCookies(flow string) string { return cookies.ReplaceAllString(flow, "") }
@@ -18,8 +18,8 @@ func WithoutCookies(flow string) string { return cookies.ReplaceAllString(flow, 
 // matchedKey and writtenKey match the registers of OVN that hold tunnel keys and conntrack zones (MFF_LOG_* in
 // include/ovn/logical-fields.h) where a flow in its canonical form matches and writes them.
 var (
-	matchedKey = regexp.MustCompile(`\b(metadata|reg14|reg15)=(0x[0-9a-f]+|[0-9]+)(,|$)`)
-	writtenKey = regexp.MustCompile(`\bset_field:(0x[0-9a-f]+|[0-9]+)->(metadata|reg1[1-5]|tun_id)\b`)
+	matchedKey = lazyregexp.New(`\b(metadata|reg14|reg15)=(0x[0-9a-f]+|[0-9]+)(,|$)`)
+	writtenKey = lazyregexp.New(`\bset_field:(0x[0-9a-f]+|[0-9]+)->(metadata|reg1[1-5]|tun_id)\b`)
 )
 
 // Content describes an entry of a kind by what it does, without the numbers that OVN chooses: it names datapaths and ports

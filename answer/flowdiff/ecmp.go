@@ -3,9 +3,10 @@ package flowdiff
 import (
 	"crypto/sha256"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // ovn-northd numbers the routes and policies of a router that have several next hops, and the
@@ -24,8 +25,8 @@ type ecmpStage struct {
 }
 
 var (
-	ecmpWritten = regexp.MustCompile(`reg8\[0\.\.15\] = ([1-9][0-9]*); reg8\[16\.\.31\] = (select\((?:values=\()?)?([0-9, ]+)`)
-	ecmpMatched = regexp.MustCompile(`^reg8\[0\.\.15\] == ([1-9][0-9]*) && reg8\[16\.\.31\] == [0-9]+$`)
+	ecmpWritten = lazyregexp.New(`reg8\[0\.\.15\] = ([1-9][0-9]*); reg8\[16\.\.31\] = (select\((?:values=\()?)?([0-9, ]+)`)
+	ecmpMatched = lazyregexp.New(`^reg8\[0\.\.15\] == ([1-9][0-9]*) && reg8\[16\.\.31\] == [0-9]+$`)
 )
 
 // ecmpGroups has the matches of the flows that write the numbers of each group.

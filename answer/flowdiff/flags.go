@@ -1,9 +1,10 @@
 package flowdiff
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // flags are the bits of registers that the actions of logical flows set, by the number of the register. OVN keeps each of its
@@ -12,9 +13,9 @@ type flags map[int]uint32
 
 var (
 	// written matches what an action writes: a register, a bit or bits of it, and the value.
-	written = regexp.MustCompile(`\b(x{0,2})reg([0-9]+)(?:\[([0-9]+)(?:\.\.([0-9]+))?\])? = ([^;]*)`)
+	written = lazyregexp.New(`\b(x{0,2})reg([0-9]+)(?:\[([0-9]+)(?:\.\.([0-9]+))?\])? = ([^;]*)`)
 	// needsFlag matches a comparison that only a set flag fulfils.
-	needsFlag = regexp.MustCompile(`^reg([0-9]+)\[([0-9]+)\] == 1$`)
+	needsFlag = lazyregexp.New(`^reg([0-9]+)\[([0-9]+)\] == 1$`)
 )
 
 // add notes the bits that actions set. An action that writes 0 sets none.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/pass"
 	"ovs-offline/internal/phrase"
@@ -186,7 +186,7 @@ func matchesOn(match, field string) bool {
 }
 
 // fieldName matches the name of a field in an action, with an arrow if the action writes it.
-var fieldName = regexp.MustCompile(`(->)?\b((?:NXM_OF|NXM_NX|OXM_OF)_[A-Z0-9_]+)`)
+var fieldName = lazyregexp.New(`(->)?\b((?:NXM_OF|NXM_NX|OXM_OF)_[A-Z0-9_]+)`)
 
 // readsField reports whether an action of a stage reads a field of the packet.
 func readsField(actions []string, field string) bool {
@@ -225,7 +225,7 @@ func (b *Bridge) hashes(actions []string, field string) bool {
 }
 
 // groupFields matches the fields of which a group computes a hash.
-var groupFields = regexp.MustCompile(`selection_method=hash\b.*?\bfields\(([^()]*)\)`)
+var groupFields = lazyregexp.New(`selection_method=hash\b.*?\bfields\(([^()]*)\)`)
 
 // hashed returns the fields of which the groups of a bridge compute a hash, by the groups' numbers. It reads
 // the dump once; a bridge without a readable dump has none.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/pass"
@@ -63,10 +63,10 @@ type Megaflow struct {
 }
 
 var (
-	recircID = regexp.MustCompile(`\brecirc_id\((0x[0-9a-fA-F]+|[0-9]+)\)`)
-	inPort   = regexp.MustCompile(`\bin_port\(([^()]*)\)`)
+	recircID = lazyregexp.New(`\brecirc_id\((0x[0-9a-fA-F]+|[0-9]+)\)`)
+	inPort   = lazyregexp.New(`\bin_port\(([^()]*)\)`)
 	// nothing matches a mask without any bit.
-	nothing = regexp.MustCompile(`^[0.:x]*$`)
+	nothing = lazyregexp.New(`^[0.:x]*$`)
 )
 
 // recorded is a recorded flow on its way to be traced.

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"ovs-offline/answer/trace/host"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/odp"
 	"ovs-offline/internal/pass"
 	"ovs-offline/internal/phrase"
@@ -259,15 +259,15 @@ func (r *replay) traceMegaflow(ctx context.Context, recorded *recorded, id uint3
 }
 
 // tuple6 matches the ports in the original tuple of a connection over IPv6.
-var tuple6 = regexp.MustCompile(`\bct_tuple6\([^()]*\)`)
+var tuple6 = lazyregexp.New(`\bct_tuple6\([^()]*\)`)
 
 // unknownField matches a field that the ovs-vswitchd of the node could not name, with a mask
 // that selects nothing.
-var unknownField = regexp.MustCompile(`\bkey[0-9]+\([0-9a-f ]*/[0 ]*\),?`)
+var unknownField = lazyregexp.New(`\bkey[0-9]+\([0-9a-f ]*/[0 ]*\),?`)
 
 // length matches the type of a frame that has none, but a length, as frames with an LLC header
 // have (BPDUs). ovs-vswitchd takes a key without a type for such a frame.
-var length = regexp.MustCompile(`,?\beth_type\(0(?:x0+)?/0xffff\)`)
+var length = lazyregexp.New(`,?\beth_type\(0(?:x0+)?/0xffff\)`)
 
 // readable returns a match with the names that ovs-vswitchd reads in place of those that
 // it prints (lib/odp-util.c of OVS 2.13 to 3.7).

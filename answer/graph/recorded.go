@@ -2,11 +2,11 @@ package graph
 
 import (
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
@@ -102,7 +102,7 @@ func (r *recorded) state(bridge, number, name string) (state State, reason strin
 	return Unknown, ""
 }
 
-var bfdState = regexp.MustCompile(`[{ ]state="?([a-z_]+)`)
+var bfdState = lazyregexp.New(`[{ ]state="?([a-z_]+)`)
 
 // bfd returns the state of an interface's BFD session, "" if it has none.
 func (r *recorded) bfd(name string) string {

@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
@@ -230,7 +230,7 @@ func (q Query) accepts(change *file.Change) bool {
 }
 
 // uuidStart matches the beginning of a UUID that is long enough to select a row.
-var uuidStart = regexp.MustCompile(`^[0-9a-f]{4}[0-9a-f-]*$`)
+var uuidStart = lazyregexp.New(`^[0-9a-f]{4}[0-9a-f-]*$`)
 
 func (q Query) isUUID(uuid string) bool {
 	return uuidStart.MatchString(q.Record) && strings.HasPrefix(uuid, q.Record)
@@ -274,7 +274,7 @@ func firstOf(names []string) string {
 
 // program matches the name of a program at the start of a comment, as OVS's and OVN's
 // programs write it: "ovn-nbctl: ls-add sw0", "ovs-vsctl (invoked by ...): ...", "ovn-northd".
-var program = regexp.MustCompile(`^(?:([A-Za-z][\w.-]*)(?::| \()|(ov[ns]-\w+)(?:\n|$))`)
+var program = lazyregexp.New(`^(?:([A-Za-z][\w.-]*)(?::| \()|(ov[ns]-\w+)(?:\n|$))`)
 
 // programOf returns the program that wrote a comment, "" if it gives none.
 func programOf(comment string) string {

@@ -10,12 +10,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Request is one operation (RFC 7047, 5.2) that a client of libovsdb sent to a server.
@@ -42,15 +42,15 @@ var (
 	// logLine matches a line that a log.Logger of Go wrote with its date, time and file, as
 	// OVN-Kubernetes configures libovsdb's (go-controller/pkg/libovsdb/libovsdb.go). The
 	// rest is the notation of logr's funcr: "key"=value.
-	logLine = regexp.MustCompile(`^(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?) [\w.-]+:\d+: .*?"msg"="transacting operations"`)
+	logLine = lazyregexp.New(`^(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?) [\w.-]+:\d+: .*?"msg"="transacting operations"`)
 	// logDatabase and logOperations match the values of a line.
-	logDatabase   = regexp.MustCompile(`"database"=("(?:[^"\\]|\\.)*")`)
-	logOperations = regexp.MustCompile(`"operations"=("(?:[^"\\]|\\.)*")`)
+	logDatabase   = lazyregexp.New(`"database"=("(?:[^"\\]|\\.)*")`)
+	logOperations = lazyregexp.New(`"operations"=("(?:[^"\\]|\\.)*")`)
 	// operation matches the beginning of an operation in the notation %+v of Go, as
 	// libovsdb's client prints a list of them (client/client.go).
-	operation = regexp.MustCompile(`(?:^\[|\} )\{Op:(insert|select|update|mutate|delete|wait|commit|abort|comment|assert) Table:([A-Za-z_]*) Row:`)
-	rowUUID   = regexp.MustCompile(`column _uuid == \{([0-9a-f-]{36})\}`)
-	newUUID   = regexp.MustCompile(` UUID:([0-9a-f-]{36}) `)
+	operation = lazyregexp.New(`(?:^\[|\} )\{Op:(insert|select|update|mutate|delete|wait|commit|abort|comment|assert) Table:([A-Za-z_]*) Row:`)
+	rowUUID   = lazyregexp.New(`column _uuid == \{([0-9a-f-]{36})\}`)
+	newUUID   = lazyregexp.New(` UUID:([0-9a-f-]{36}) `)
 )
 
 // errNotLogged is the error for a line about a transaction that can't be read.
@@ -66,7 +66,7 @@ func parseLine(line string) (logged logged, ok bool, err error) {
 		return logged, true, err
 	}
 	var operations string
-	for pattern, value := range map[*regexp.Regexp]*string{logDatabase: &logged.database, logOperations: &operations} {
+	for pattern, value := range map[*lazyregexp.Regexp]*string{logDatabase: &logged.database, logOperations: &operations} {
 		found := pattern.FindStringSubmatch(line)
 		if found == nil {
 			return logged, true, errNotLogged

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
@@ -186,7 +186,7 @@ func (o TextOptions) writeRequest(b *strings.Builder, request Request) {
 }
 
 // uuids matches a UUID, and a string in quotation marks, which is never taken as one.
-var uuids = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+var uuids = lazyregexp.New(`"(?:[^"\\]|\\.)*"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
 // shortUUID returns the beginning of a UUID that uuids has found.
 func shortUUID(found string) string {

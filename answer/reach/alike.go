@@ -3,10 +3,10 @@ package reach
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovsdb"
@@ -135,8 +135,8 @@ func parseSpan(text string) (span, bool) {
 }
 
 var (
-	isLiteral = regexp.MustCompile(`[0-9a-fA-F]*[.:][0-9a-fA-F.:]*[0-9a-fA-F:](/[0-9a-fA-F.:]+)?`)
-	isQuoted  = regexp.MustCompile(`"[^"]+"`)
+	isLiteral = lazyregexp.New(`[0-9a-fA-F]*[.:][0-9a-fA-F.:]*[0-9a-fA-F:](/[0-9a-fA-F.:]+)?`)
+	isQuoted  = lazyregexp.New(`"[^"]+"`)
 )
 
 // match adds a row's facts about the addresses and the ports that its match names. Rows

@@ -3,12 +3,12 @@ package reach
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/fault"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn/names"
 )
 
@@ -77,10 +77,10 @@ func servicePorts(endpoint names.Endpoint) []Port {
 
 var (
 	// isPort matches a comparison of a destination port with numbers, on its right.
-	isPort = regexp.MustCompile(`\b(tcp|udp|sctp)\.dst\s*(==|!=|<=|>=|<|>)\s*(\{[^}]*\}|\d+)`)
+	isPort = lazyregexp.New(`\b(tcp|udp|sctp)\.dst\s*(==|!=|<=|>=|<|>)\s*(\{[^}]*\}|\d+)`)
 	// isPortFrom matches one with a number on its left: 9100 <= tcp.dst.
-	isPortFrom = regexp.MustCompile(`\b(\d+)\s*(<=|<|>=|>)\s*(tcp|udp|sctp)\.dst\b`)
-	isNumber   = regexp.MustCompile(`\d+`)
+	isPortFrom = lazyregexp.New(`\b(\d+)\s*(<=|<|>=|>)\s*(tcp|udp|sctp)\.dst\b`)
+	isNumber   = lazyregexp.New(`\d+`)
 )
 
 // portsIn returns the destination ports that a match of OVN names. A comparison without

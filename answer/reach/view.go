@@ -3,10 +3,10 @@ package reach
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovsdb/file"
@@ -141,7 +141,7 @@ func (v *view) partOf(endpoint names.Endpoint, by By) string {
 // dropGroup is the port group of neutron that has every port with a security group.
 const dropGroup = "neutron_pg_drop"
 
-var isUUID = regexp.MustCompile(`[0-9a-f]{8}([-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}`)
+var isUUID = lazyregexp.New(`[0-9a-f]{8}([-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}`)
 
 // shortened cuts UUIDs to their first digits.
 func shortened(text string) string {

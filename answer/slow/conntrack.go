@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
@@ -308,8 +308,8 @@ const (
 )
 
 var (
-	number    = regexp.MustCompile(`(?m)^\s*([0-9]+)\s*$`)
-	maxSysctl = regexp.MustCompile(`(?m)^net\.(?:netfilter\.nf_conntrack_max|nf_conntrack_max)\s*=\s*([0-9]+)`)
+	number    = lazyregexp.New(`(?m)^\s*([0-9]+)\s*$`)
+	maxSysctl = lazyregexp.New(`(?m)^net\.(?:netfilter\.nf_conntrack_max|nf_conntrack_max)\s*=\s*([0-9]+)`)
 )
 
 // conntrackLimit returns how many connections a node allows, and what states it; 0 if nothing does.

@@ -2,11 +2,11 @@ package slow
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/odp"
 	"ovs-offline/internal/openflow"
 )
@@ -90,7 +90,7 @@ func (o *offloadCount) add(m *appctl.Megaflow) {
 	}
 }
 
-var recircTo = regexp.MustCompile(`\brecirc\((0x[0-9a-fA-F]+|[0-9]+)\)`)
+var recircTo = lazyregexp.New(`\brecirc\((0x[0-9a-fA-F]+|[0-9]+)\)`)
 
 func (o *offloadCount) addLeads(actions string) {
 	for _, found := range recircTo.FindAllStringSubmatch(actions, -1) {

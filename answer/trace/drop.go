@@ -3,7 +3,6 @@ package trace
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/pass"
@@ -196,7 +196,7 @@ func (n *node) explainOVN(found *answer.Drop, hop *follow.Hop, branch follow.Bra
 	return nil
 }
 
-var inPort = regexp.MustCompile(`\bin_port=([0-9]+)`)
+var inPort = lazyregexp.New(`\bin_port=([0-9]+)`)
 
 // namePorts replaces the numbers of ports that a text about a flow of a bridge matches.
 func (n *node) namePorts(bridge, text string) string {

@@ -2,11 +2,11 @@ package trace
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/pass"
 )
@@ -21,7 +21,7 @@ type registers struct {
 }
 
 // movedRegister matches what ofproto/trace prints for a register that an action move writes.
-var movedRegister = regexp.MustCompile(`^-> NXM_NX_REG(14|15)\[0\.\.15\] is now (0x[0-9a-f]+|0)$`)
+var movedRegister = lazyregexp.New(`^-> NXM_NX_REG(14|15)\[0\.\.15\] is now (0x[0-9a-f]+|0)$`)
 
 // afterMatch returns the registers as the flow of a stage shows them.
 func (r registers) afterMatch(stage pass.Stage) registers {

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ovs-offline/internal/fault"
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Change is a change of the northbound database: the arguments of runs of ovn-nbctl, in
@@ -52,7 +52,7 @@ func isCommand(words []string) bool {
 	return false
 }
 
-var commandName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
+var commandName = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)+$`)
 
 // ReadScript reads a change from lines that are commands of ovn-nbctl. Quotes and backslashes
 // work as in a shell. Nothing else of a shell is known: a line with another program, a

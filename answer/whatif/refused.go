@@ -2,10 +2,10 @@ package whatif
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 
 	"ovs-offline/internal/daemonlog"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/replica"
 	"ovs-offline/replica/scratch"
 )
@@ -23,10 +23,10 @@ type Refusal struct {
 
 var (
 	// rowUUID matches the UUIDs in a message: rows of the SB database that a release makes anew have others.
-	rowUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	rowUUID = lazyregexp.New(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	// parsing matches the message about a match or actions that can't be parsed (lib/lflow.c and controller/lflow.c
 	// of OVN). The reason follows the quoted text.
-	parsing = regexp.MustCompile(`^(error parsing (?:match|actions)) "(?s:.*)": (.*)$`)
+	parsing = lazyregexp.New(`^(error parsing (?:match|actions)) "(?s:.*)": (.*)$`)
 )
 
 // problemOf returns what a message has in common with those of the same cause.

@@ -2,10 +2,10 @@ package ticket
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/tracetext"
 	"ovs-offline/internal/workdir"
@@ -64,10 +64,10 @@ func readCommands(line string) []command {
 }
 
 // watched matches what watch(1) prints above an output.
-var watched = regexp.MustCompile(`^Every \d+(?:\.\d+)?s: (.+?)(?:\s{2,}([\w.-]+): .*)?$`)
+var watched = lazyregexp.New(`^Every \d+(?:\.\d+)?s: (.+?)(?:\s{2,}([\w.-]+): .*)?$`)
 
 // partWords match the words round a command with which people say that they show a part of its output.
-var partWords = regexp.MustCompile(`(?i)\b(?:excerpts?|extracts?|parts? of|portions? of|relevant|interesting|some (?:of|flows|lines|entries|rules)|subset|snippets?|truncated|shortened|trimmed|filtered|abbreviated)\b|# *only\b.*`)
+var partWords = lazyregexp.New(`(?i)\b(?:excerpts?|extracts?|parts? of|portions? of|relevant|interesting|some (?:of|flows|lines|entries|rules)|subset|snippets?|truncated|shortened|trimmed|filtered|abbreviated)\b|# *only\b.*`)
 
 // beside returns what stands in a line beside a command: words before it, and a comment.
 func beside(text string, c command) string {
@@ -91,9 +91,9 @@ func isTraced(line string) bool {
 
 var (
 	// tags match the tags round a command in the titles of blocks and sections.
-	tags = regexp.MustCompile(`(?i)</?(?:details|summary|b|strong|code|tt|h[1-6])(?: [^<>]*)?>`)
+	tags = lazyregexp.New(`(?i)</?(?:details|summary|b|strong|code|tt|h[1-6])(?: [^<>]*)?>`)
 	// titled matches the beginning of a block of Jira with a title.
-	titled = regexp.MustCompile(`^\s*\{(?:code|noformat)[^}]*title=([^}|]*)[^}]*\}`)
+	titled = lazyregexp.New(`^\s*\{(?:code|noformat)[^}]*title=([^}|]*)[^}]*\}`)
 )
 
 // withoutMarkup returns a line without tags, or the title of the block that it begins.

@@ -2,10 +2,10 @@ package ticket
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 )
@@ -15,23 +15,23 @@ import (
 
 var (
 	// beginnings match how the entries of a dump begin.
-	beginnings = map[openflow.Kind]*regexp.Regexp{
-		openflow.KindFlows:       regexp.MustCompile(`(?:cookie=0x[0-9a-f]+, |duration=[0-9.]+s, |table=[^ ,]+, |priority=\d+[, ]|send_flow_rem |(?:in_port|ip|icmp|tcp|udp|arp)[=, ])`),
-		openflow.KindBridgeFlows: regexp.MustCompile(`(?:table_id=\d+, |duration=\d+s, )`),
-		openflow.KindGroups:      regexp.MustCompile(`group_id=\d+,`),
-		openflow.KindMeters:      regexp.MustCompile(`(?:meter=\d+ |type=(?:drop|dscp_remark) rate=)`),
+	beginnings = map[openflow.Kind]*lazyregexp.Regexp{
+		openflow.KindFlows:       lazyregexp.New(`(?:cookie=0x[0-9a-f]+, |duration=[0-9.]+s, |table=[^ ,]+, |priority=\d+[, ]|send_flow_rem |(?:in_port|ip|icmp|tcp|udp|arp)[=, ])`),
+		openflow.KindBridgeFlows: lazyregexp.New(`(?:table_id=\d+, |duration=\d+s, )`),
+		openflow.KindGroups:      lazyregexp.New(`group_id=\d+,`),
+		openflow.KindMeters:      lazyregexp.New(`(?:meter=\d+ |type=(?:drop|dscp_remark) rate=)`),
 	}
 	// marks match what people and programs put before an entry: emphasis, arrows, numbers of lines, signs of quotations and lists.
-	marks = regexp.MustCompile(`^[\s*_>|+·•-]*(?:\d+[:.)]?[\s|]+)?[\s*_` + "`" + `=>+-]*$`)
+	marks = lazyregexp.New(`^[\s*_>|+·•-]*(?:\d+[:.)]?[\s|]+)?[\s*_` + "`" + `=>+-]*$`)
 	// pointers match what they put behind one: "**  <==== HERE!", "# this one".
-	pointers = regexp.MustCompile("(?:\\*\\*|__|`)?\\s*(?:<[-=~]{1,}|[-=]{2,}>|←|⟵|⇐)[^=,]*$|\\s+(?:#|//) .*$|(?:\\*\\*|__|`)\\s*$|\\s+(?:\\||[!?]+|\\([^=()]*\\))$")
+	pointers = lazyregexp.New("(?:\\*\\*|__|`)?\\s*(?:<[-=~]{1,}|[-=]{2,}>|←|⟵|⇐)[^=,]*$|\\s+(?:#|//) .*$|(?:\\*\\*|__|`)\\s*$|\\s+(?:\\||[!?]+|\\([^=()]*\\))$")
 	// sure matches the beginnings that only entries have, before which labels may stand as well.
-	sure = regexp.MustCompile(`^(?:cookie=0x[0-9a-f]+, |group_id=\d+,type=|duration=\d+s, n_packets=)`)
+	sure = lazyregexp.New(`^(?:cookie=0x[0-9a-f]+, |group_id=\d+,type=|duration=\d+s, n_packets=)`)
 	// labels match more of what stands before an entry: "(1) ", "a) ", "[here] ", the time, "→ ", "< " of diff.
-	labels = regexp.MustCompile(`^(?:\s|[^\w\s=<{\[~]|\d|\dT\d|Z\b|[A-Za-z]\)|<\s|\[[^\[\]=]*\])*$`)
+	labels = lazyregexp.New(`^(?:\s|[^\w\s=<{\[~]|\d|\dT\d|Z\b|[A-Za-z]\)|<\s|\[[^\[\]=]*\])*$`)
 	// fragment matches what can be a part of an entry and is no sentence.
-	fragment  = regexp.MustCompile(`^\s*(?:, ?)?(?:[\w().:=\[\]<>/*+\-{}"#@%;~]+(?:, ?| actions=)?)+(?: (?:a|ac|act|acti|actio|action|actions)?)?$`)
-	hasSyntax = regexp.MustCompile(`[=,:()\[\]]|^\s*\d+\s*$`)
+	fragment  = lazyregexp.New(`^\s*(?:, ?)?(?:[\w().:=\[\]<>/*+\-{}"#@%;~]+(?:, ?| actions=)?)+(?: (?:a|ac|act|acti|actio|action|actions)?)?$`)
+	hasSyntax = lazyregexp.New(`[=,:()\[\]]|^\s*\d+\s*$`)
 )
 
 // maxLines and maxEntry bound an entry that a program has wrapped: no program makes more of a flow.
@@ -134,7 +134,7 @@ func withoutPointers(line string) string {
 }
 
 // alias matches a flow table with a second name behind it, where a flow or an action has a table: table=0(classifier).
-var alias = regexp.MustCompile(`\b(table=|goto_table:|resubmit\([^,()]*,)([\w.-]+)\([\w .-]+\)`)
+var alias = lazyregexp.New(`\b(table=|goto_table:|resubmit\([^,()]*,)([\w.-]+)\([\w .-]+\)`)
 
 // withoutAliases returns a flow in which each table has one number or name, as ovs-ofctl takes it.
 func withoutAliases(line string) string {

@@ -1,28 +1,28 @@
 package ticket
 
 import (
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/recording"
 )
 
 var (
 	// gaps match the lines that stand for lines which were left out: dots, "--" of grep, what programs that show pages print, and words.
-	gaps = regexp.MustCompile(`(?i)^\W*(?:(?:\. ?){3,}[^=]*|…[^=]*|-- ?more ?--.*|lines? \d+-\d+\b.*|8<.*|.*>8|` +
+	gaps = lazyregexp.New(`(?i)^\W*(?:(?:\. ?){3,}[^=]*|…[^=]*|-- ?more ?--.*|lines? \d+-\d+\b.*|8<.*|.*>8|` +
 		`\(?(?:snip|snipped|cut|truncated|skipped|omitted|output omitted|more flows|etc)\b[^=]*\)?)\W*$|^--$`)
 	// omissions match remarks which say that lines were left out.
-	omissions = regexp.MustCompile(`(?i)\b(?:snip(?:ped|pet)?|truncated|omitted|skipp(?:ed|ing)|trimmed|elided|abbreviated|shortened|left out|not (?:shown|included|pasted)|` +
+	omissions = lazyregexp.New(`(?i)\b(?:snip(?:ped|pet)?|truncated|omitted|skipp(?:ed|ing)|trimmed|elided|abbreviated|shortened|left out|not (?:shown|included|pasted)|` +
 		`cut (?:off|out|here)|and so on|etc|(?:\d+ (?:more|other|similar|further)|many|more|other|lots of|several|similar) (?:more |other |similar )*(?:flows?|lines?|entries|rules|groups|ports|interfaces|rows))\b`)
 	// remark matches the beginnings of lines that are no sentences.
-	remark = regexp.MustCompile(`^\s*(?:[\[(<{#;]|/[/*]|[-=*x]{2,})`)
+	remark = lazyregexp.New(`^\s*(?:[\[(<{#;]|/[/*]|[-=*x]{2,})`)
 	// breaks match what shows that a command was interrupted, or lost its connection.
-	breaks = regexp.MustCompile(`(?i)^\W*(?:\^C|killed|terminated|aborted|alarm clock)\W*$|^\W*segmentation fault|^ovs-(?:ofctl|vsctl|appctl|dpctl): |` +
+	breaks = lazyregexp.New(`(?i)^\W*(?:\^C|killed|terminated|aborted|alarm clock)\W*$|^\W*segmentation fault|^ovs-(?:ofctl|vsctl|appctl|dpctl): |` +
 		`command terminated with exit code|broken pipe|connection (?:to \S+ )?(?:closed|reset|lost)\b|terminating with signal|^error: (?:unexpected EOF|timed out)`)
 	// hunks match the lines with which diff says what changed.
-	hunks = regexp.MustCompile(`^(?:@@ |\d+(?:,\d+)?[acd]\d+(?:,\d+)?$)`)
+	hunks = lazyregexp.New(`^(?:@@ |\d+(?:,\d+)?[acd]\d+(?:,\d+)?$)`)
 	// emphasis matches what people and trackers put round a part of a line to show it, and no output has: tags and colours.
-	emphasis = regexp.MustCompile(`(?i)</?(?:b|i|u|em|strong|span|font|mark|code|tt)(?: [^<>]*)?>|\{color(?::[\w#]+)?\}|\*\*`)
+	emphasis = lazyregexp.New(`(?i)</?(?:b|i|u|em|strong|span|font|mark|code|tt)(?: [^<>]*)?>|\{color(?::[\w#]+)?\}|\*\*`)
 )
 
 // maxRemark is the longest remark, in bytes, that can say that lines were left out.
@@ -43,7 +43,7 @@ func isBreak(line string) bool { return breaks.MatchString(line) }
 func isHunk(line string) bool { return hunks.MatchString(line) }
 
 // stamp matches the time of a line of a log.
-var stamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
+var stamp = lazyregexp.New(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
 
 // logLine returns the line of a log in a line: without the name of its file, which grep prints, and without marks. It is "" for another
 // line.

@@ -1,14 +1,15 @@
 package ticket
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
-var htmlTag = regexp.MustCompile(`(?i)<(?:!doctype html|html|body|pre|p|div|br|code)\b[^>]*>`)
+var htmlTag = lazyregexp.New(`(?i)<(?:!doctype html|html|body|pre|p|div|br|code)\b[^>]*>`)
 
 func isHTML(text string) bool { return htmlTag.MatchString(text[:min(len(text), 64<<10)]) }
 

@@ -1,12 +1,13 @@
 package ticket
 
 import (
-	"regexp"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // escapes are the control sequences of terminals (ECMA-48, and OSC of xterm).
-var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])`)
+var escapes = lazyregexp.New(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])`)
 
 // invisible replaces blanks that don't break lines by those that do, and leaves out what only says where a line may break.
 var invisible = strings.NewReplacer("\u00a0", " ", "\u202f", " ", "\u200b", "", "\u2060", "", "\ufeff", "", "\u00ad", "")

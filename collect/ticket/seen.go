@@ -2,10 +2,10 @@ package ticket
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
 )
 
@@ -101,11 +101,11 @@ func summaries() []summary {
 const uuid = `[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`
 
 var (
-	networkRow = regexp.MustCompile(`^(switch|router) ` + uuid + `(?: \(|$)`)
-	rulesRow   = regexp.MustCompile(`^(?:from|to)-lport +\d+ \(.*\) +(\S+)`)
-	natRow     = regexp.MustCompile(`^(?:snat|dnat|dnat_and_snat) +.*[0-9a-f][.:][0-9a-f]`)
-	routeRow   = regexp.MustCompile(`^[0-9a-fA-F.:]+(?:/\d+)? +(?:[0-9a-fA-F.:]+|discard) +(?:dst-ip|src-ip)(?: |$)`)
-	vipRow     = regexp.MustCompile(`^` + uuid + ` +(?:\S+ +){1,2}[0-9a-fA-F.:\[\]]*[.:][0-9a-fA-F.:\[\]]+(?: |$)`)
+	networkRow = lazyregexp.New(`^(switch|router) ` + uuid + `(?: \(|$)`)
+	rulesRow   = lazyregexp.New(`^(?:from|to)-lport +\d+ \(.*\) +(\S+)`)
+	natRow     = lazyregexp.New(`^(?:snat|dnat|dnat_and_snat) +.*[0-9a-f][.:][0-9a-f]`)
+	routeRow   = lazyregexp.New(`^[0-9a-fA-F.:]+(?:/\d+)? +(?:[0-9a-fA-F.:]+|discard) +(?:dst-ip|src-ip)(?: |$)`)
+	vipRow     = lazyregexp.New(`^` + uuid + ` +(?:\S+ +){1,2}[0-9a-fA-F.:\[\]]*[.:][0-9a-fA-F.:\[\]]+(?: |$)`)
 )
 
 // rowOfNetwork reads a line of ovn-nbctl show.

@@ -1,9 +1,9 @@
 package ticket
 
 import (
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -11,21 +11,21 @@ import (
 // shape is how the lines of an output look that no header announces.
 type shape struct {
 	command recording.Name
-	line    *regexp.Regexp // matches the beginning of an entry
-	rest    *regexp.Regexp // matches what can be another line of one that a program has wrapped
-	end     string         // is in each whole entry; "" for nothing
+	line    *lazyregexp.Regexp // matches the beginning of an entry
+	rest    *lazyregexp.Regexp // matches what can be another line of one that a program has wrapped
+	end     string             // is in each whole entry; "" for nothing
 	// first matches the first line where no command line is above it, nil for one that line matches. The lines of such an output are
 	// no entries, and keep their indentation.
-	first *regexp.Regexp
+	first *lazyregexp.Regexp
 	// entry matches the beginning of an entry in a line, before which marks may stand; nil for rows that are no entries.
-	entry *regexp.Regexp
+	entry *lazyregexp.Regexp
 }
 
 // shapes returns the outputs that their lines tell, also without a command line.
 func shapes() []shape {
 	return []shape{
 		{command: workdir.RecordedDatapathFlows, line: datapathFlow, rest: restOfFlow, end: "actions:", entry: datapathEntry},
-		{command: workdir.RecordedConntrack, line: datapathConnection, rest: restOfFlow, end: "reply=(", entry: regexp.MustCompile(`[a-z0-9]+,orig=\(src=`)},
+		{command: workdir.RecordedConntrack, line: datapathConnection, rest: restOfFlow, end: "reply=(", entry: lazyregexp.New(`[a-z0-9]+,orig=\(src=`)},
 		{command: workdir.NamespaceConntrack, line: kernelConnection, rest: restOfKernel, end: " use="},
 		{command: workdir.HostShownNB, line: shownNetwork, first: networkRow},
 		{command: workdir.HostShownSB, line: shownChassis, first: chassisRow},
@@ -34,22 +34,22 @@ func shapes() []shape {
 
 var (
 	// datapathFlow matches the beginning of a flow of the datapath (lib/odp-util.c, odp_flow_format).
-	datapathEntry = regexp.MustCompile(`(?:ufid:[0-9a-f-]{36}|recirc_id\(|(?:skb_priority|tunnel|in_port)\(.*(?:eth|eth_type)\()`)
-	datapathFlow  = regexp.MustCompile(`^\s*(?:ufid:[0-9a-f-]{36},? (?:recirc_id|skb_priority|tunnel|in_port)\(|recirc_id\(|(?:skb_priority|tunnel|in_port)\(.*(?:eth|eth_type)\()`)
-	restOfFlow    = regexp.MustCompile(`^(?:[\w().:=/<>|+*%#{}"@;~-]|, ?)+$`)
-	restOfKernel  = regexp.MustCompile(`^[\w .:=\[\]-]+$`)
+	datapathEntry = lazyregexp.New(`(?:ufid:[0-9a-f-]{36}|recirc_id\(|(?:skb_priority|tunnel|in_port)\(.*(?:eth|eth_type)\()`)
+	datapathFlow  = lazyregexp.New(`^\s*(?:ufid:[0-9a-f-]{36},? (?:recirc_id|skb_priority|tunnel|in_port)\(|recirc_id\(|(?:skb_priority|tunnel|in_port)\(.*(?:eth|eth_type)\()`)
+	restOfFlow    = lazyregexp.New(`^(?:[\w().:=/<>|+*%#{}"@;~-]|, ?)+$`)
+	restOfKernel  = lazyregexp.New(`^[\w .:=\[\]-]+$`)
 	// shownNetwork matches the lines of ovn-nbctl show, and shownChassis those of ovn-sbctl show.
-	shownNetwork = regexp.MustCompile(`^\s*(?:(?:switch|router) ` + uuid + `|port \S|nat ` + uuid + `|(?:type|parent|tag|addresses|router-port|mac|ipv6-lla|networks|gateway chassis|external ip|external port\(s\)|logical ip|logical port|external mac|type|options): )`)
-	shownChassis = regexp.MustCompile(`^\s*(?:Chassis \S+$|hostname: |Encap \S+$|ip: |options: \{|Port_Binding \S|\S+ port_binding )`)
-	chassisRow   = regexp.MustCompile(`^Chassis (?:"[^"]+"|[\w.-]+)$`)
+	shownNetwork = lazyregexp.New(`^\s*(?:(?:switch|router) ` + uuid + `|port \S|nat ` + uuid + `|(?:type|parent|tag|addresses|router-port|mac|ipv6-lla|networks|gateway chassis|external ip|external port\(s\)|logical ip|logical port|external mac|type|options): )`)
+	shownChassis = lazyregexp.New(`^\s*(?:Chassis \S+$|hostname: |Encap \S+$|ip: |options: \{|Port_Binding \S|\S+ port_binding )`)
+	chassisRow   = lazyregexp.New(`^Chassis (?:"[^"]+"|[\w.-]+)$`)
 	// flowHeading matches what dpctl/dump-flows prints above the flows of a thread.
-	flowHeading = regexp.MustCompile(`^flow-dump from [a-z].*:`)
+	flowHeading = lazyregexp.New(`^flow-dump from [a-z].*:`)
 	// flowStatistic matches the beginning of what is printed between the match and the actions of a flow.
-	flowStatistic = regexp.MustCompile(`^(?:packets|bytes|used|flags|offloaded|dp|actions):`)
+	flowStatistic = lazyregexp.New(`^(?:packets|bytes|used|flags|offloaded|dp|actions):`)
 	// datapathConnection matches a line of dpctl/dump-conntrack.
-	datapathConnection = regexp.MustCompile(`^\s*[a-z0-9()]+,orig=\(src=`)
+	datapathConnection = lazyregexp.New(`^\s*[a-z0-9()]+,orig=\(src=`)
 	// kernelConnection matches a line of conntrack -L and of /proc/net/nf_conntrack.
-	kernelConnection = regexp.MustCompile(`^\s*(?:ipv[46] +\d+ )?[a-z0-9]+ +\d+ (?:\d+ )?(?:[A-Z0-9_]+ )?src=[0-9a-fA-F.:]+ dst=`)
+	kernelConnection = lazyregexp.New(`^\s*(?:ipv[46] +\d+ )?[a-z0-9]+ +\d+ (?:\d+ )?(?:[A-Z0-9_]+ )?src=[0-9a-fA-F.:]+ dst=`)
 )
 
 // shapeOf returns the shape of the output of a command, nil for a command whose output has none.

@@ -2,10 +2,10 @@ package ticket
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
 )
 
@@ -173,7 +173,7 @@ func (r *shellReader) expansion(c byte) {
 }
 
 // variable matches a variable of a shell with its mark.
-var variable = regexp.MustCompile(`^\$(?:\w+|\{[^}]*\}|[@*#?!$-])`)
+var variable = lazyregexp.New(`^\$(?:\w+|\{[^}]*\}|[@*#?!$-])`)
 
 // quoted adds what is between two quotation marks. A mark without its end is a character, as in "it's". Between double quotes,
 // a backslash takes the meaning of the next character away if that has one there (POSIX.1-2017, 2.2.3).

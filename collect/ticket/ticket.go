@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/raft"
@@ -247,7 +247,7 @@ func (r *running) write(line string, width int) {
 }
 
 // openRow matches a line of ovs-vsctl show whose name or value is in the next line.
-var openRow = regexp.MustCompile(`^\s*(?:Bridge|Port|Interface|Controller|Manager|[a-z_]+:)$`)
+var openRow = lazyregexp.New(`^\s*(?:Bridge|Port|Interface|Controller|Manager|[a-z_]+:)$`)
 
 // advance opens the next command of the line that was read last.
 func (s *splitter) advance() {
@@ -259,7 +259,7 @@ func (s *splitter) advance() {
 }
 
 // shownLine matches the lines of `ovs-vsctl show` and of `ovs-ofctl show` but for the first.
-var shownLine = regexp.MustCompile(`^(?:\s+[a-z_]+: |\s*(?:(?:Manager|Bridge|Controller|Port|Interface) (?:"[^"]*"|\S+)$|(?:is_connected|fail_mode|datapath_type|tag|trunks|type|options|error|ovs_version): |` +
+var shownLine = lazyregexp.New(`^(?:\s+[a-z_]+: |\s*(?:(?:Manager|Bridge|Controller|Port|Interface) (?:"[^"]*"|\S+)$|(?:is_connected|fail_mode|datapath_type|tag|trunks|type|options|error|ovs_version): |` +
 	`n_tables:|capabilities:|actions: |OFPST_|(?:\d+|LOCAL)\([^)]+\): |(?:config|state|current|advertised|supported|peer|speed): |OFPT_GET_CONFIG_REPLY))`)
 
 // goesOn reports whether a line behind an empty one is still of the output: people and programs double newlines.
@@ -305,16 +305,16 @@ func (r *running) begins(line string) bool {
 }
 
 var (
-	shownUUID   = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	shownPort   = regexp.MustCompile(`^ *(?:\d+|LOCAL)\([^)]*\): `)
-	shownFDB    = regexp.MustCompile(`^ *port +VLAN +MAC `)
-	shownServer = regexp.MustCompile(`^[0-9a-f]{4}$`)
+	shownUUID   = lazyregexp.New(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	shownPort   = lazyregexp.New(`^ *(?:\d+|LOCAL)\([^)]*\): `)
+	shownFDB    = lazyregexp.New(`^ *port +VLAN +MAC `)
+	shownServer = lazyregexp.New(`^[0-9a-f]{4}$`)
 	// namedBridge matches a line that a loop prints above the output for a bridge: "== br0", "bridge br0:".
-	namedBridge = regexp.MustCompile(`(?i)^\W*(?:bridge:? )?([a-z][\w.-]*?)\W*$`)
+	namedBridge = lazyregexp.New(`(?i)^\W*(?:bridge:? )?([a-z][\w.-]*?)\W*$`)
 	// separator matches what Mininet's dpctl prints above the output of each switch.
-	separator = regexp.MustCompile(`^\*\*\* (\S+) -+$`)
+	separator = lazyregexp.New(`^\*\*\* (\S+) -+$`)
 	// heading matches a heading that names a node: "On node A:", "## compute-1 (hypervisor)", "**Node 2:**".
-	heading = regexp.MustCompile(`(?i)^\s*([#*=_+|-][\s#*=_+|-]*)?((?:on|from|at|of) )?(?:the )?(?:node|host|hypervisor|chassis|compute node|gateway node|server|machine|worker|vm)[ :]+\(?([A-Za-z0-9][\w.-]*)[)\s*:=_#-]*$`)
+	heading = lazyregexp.New(`(?i)^\s*([#*=_+|-][\s#*=_+|-]*)?((?:on|from|at|of) )?(?:the )?(?:node|host|hypervisor|chassis|compute node|gateway node|server|machine|worker|vm)[ :]+\(?([A-Za-z0-9][\w.-]*)[)\s*:=_#-]*$`)
 )
 
 // nodeOfHeading returns the node that a heading names, "" for another line.
@@ -567,4 +567,4 @@ func (p *Piece) fits(prose bool) bool {
 	return !prose || (&running{Piece: *p, known: true}).begins(first)
 }
 
-var shownBridge = regexp.MustCompile(`(?m)^[ \t]*Bridge `)
+var shownBridge = lazyregexp.New(`(?m)^[ \t]*Bridge `)

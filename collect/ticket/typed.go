@@ -3,10 +3,10 @@ package ticket
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/recording"
 )
 
@@ -47,7 +47,7 @@ type typedReader struct {
 }
 
 // typedTool matches a tool of Open vSwitch or OVN, with its path or with the name of its snap.
-var typedTool = regexp.MustCompile(`^(?:[\w-]+\.)?((?:ovs|ovn)-(?:(?:ic-)?(?:nb|sb|vs|of|dp|app)?ctl|trace|detrace|testcontroller|tcpdump|pki|docker|vlan-test)|vtep-ctl|ovsdb-(?:client|tool))$`)
+var typedTool = lazyregexp.New(`^(?:[\w-]+\.)?((?:ovs|ovn)-(?:(?:ic-)?(?:nb|sb|vs|of|dp|app)?ctl|trace|detrace|testcontroller|tcpdump|pki|docker|vlan-test)|vtep-ctl|ovsdb-(?:client|tool))$`)
 
 // toolTyped returns the name of the tool that a word of a command line names, "" for another word.
 func toolTyped(word string) string {
@@ -61,7 +61,7 @@ func toolTyped(word string) string {
 }
 
 // listMark matches what a list puts before its items.
-var listMark = regexp.MustCompile(`^(?:[-*•+]|\d{1,3}[.)])\s+`)
+var listMark = lazyregexp.New(`^(?:[-*•+]|\d{1,3}[.)])\s+`)
 
 // readLine reads a command line: one line, and those that a backslash at the end continues.
 func (r *typedReader) readLine() {

@@ -2,8 +2,9 @@ package anonymise
 
 import (
 	_ "embed"
-	"regexp"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // wordList has the words with a meaning for Open vSwitch, OVN, Kubernetes, OpenStack and the tools of Linux whose
@@ -42,7 +43,7 @@ func (v vocabulary) has(text string) bool {
 }
 
 // timePart matches the day and the hour of a time as RFC 3339 has it.
-var timePart = regexp.MustCompile(`^[0-3][0-9]T[0-2][0-9]$`)
+var timePart = lazyregexp.New(`^[0-3][0-9]T[0-2][0-9]$`)
 
 // isQuantity reports whether a word is a number, or one with a unit.
 func isQuantity(text string) bool {

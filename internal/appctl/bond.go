@@ -2,9 +2,10 @@ package appctl
 
 import (
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Bond is a section of bond/show (ofproto/bond.c, bond_print_details).
@@ -29,7 +30,7 @@ type BondMember struct {
 }
 
 // bondMember matches "member p1: enabled"; before OVS 2.15 it is "slave p1: enabled".
-var bondMember = regexp.MustCompile(`^(?:member|slave) (.*): (enabled|disabled)$`)
+var bondMember = lazyregexp.New(`^(?:member|slave) (.*): (enabled|disabled)$`)
 
 // Bonds yields the bonds of bond/show.
 func Bonds(text string) iter.Seq[Bond] { return each(text, section, readBond) }

@@ -2,8 +2,9 @@ package appctl
 
 import (
 	"iter"
-	"regexp"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // LearnedMAC is a line of fdb/show (ofproto/ofproto-dpif.c, ofproto_unixctl_fdb_show).
@@ -13,7 +14,7 @@ type LearnedMAC struct {
 	MAC  string
 }
 
-var learnedMAC = regexp.MustCompile(`^(\d+|LOCAL)\s+(\d+)\s+([0-9a-f:]{17})(\s|$)`)
+var learnedMAC = lazyregexp.New(`^(\d+|LOCAL)\s+(\d+)\s+([0-9a-f:]{17})(\s|$)`)
 
 // LearnedMACs yields the entries of fdb/show.
 func LearnedMACs(text string) iter.Seq[LearnedMAC] {
@@ -22,7 +23,7 @@ func LearnedMACs(text string) iter.Seq[LearnedMAC] {
 
 // fdbHeader matches the first line of fdb/show of several bridges, which names the bridge of each entry
 // since Open vSwitch 4.0.
-var fdbHeader = regexp.MustCompile(`^ Bridge +( Port  VLAN  MAC +Age)`)
+var fdbHeader = lazyregexp.New(`^ Bridge +( Port  VLAN  MAC +Age)`)
 
 // SplitFDB returns the entries of each bridge in the output of fdb/show of several bridges, as fdb/show
 // prints those of one; nil for another text. The name of a bridge is in its first line alone.

@@ -1,6 +1,6 @@
 package appctl
 
-import "regexp"
+import "ovs-offline/internal/lazyregexp"
 
 // Features reads dpif/show-dp-features: the value of each feature by its title
 // (ofproto/ofproto-dpif.c, get_datapath_cap). "Yes" and "No" become "true" and
@@ -25,7 +25,7 @@ func Features(text string) map[string]string {
 type SettableFeature struct{ Name, Value string }
 
 // settableFeature matches "name (Title) : [run time]:value, [boot time]:value".
-var settableFeature = regexp.MustCompile(`^(\S+) \((.*)\) : \[run time\]:([^,]*)`)
+var settableFeature = lazyregexp.New(`^(\S+) \((.*)\) : \[run time\]:([^,]*)`)
 
 // SettableFeatures reads dpif/set-dp-features without a value: the features by
 // title (ofproto/ofproto-dpif.c, show_dp_feature_*).

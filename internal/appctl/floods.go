@@ -2,9 +2,9 @@ package appctl
 
 import (
 	"iter"
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 )
 
@@ -20,8 +20,8 @@ type Flood struct {
 var (
 	// multicast matches the destination of a datapath flow for multicast or broadcast
 	// packets: the lowest bit of the address's first byte is set (IEEE 802).
-	multicast = regexp.MustCompile(`\beth\([^)]*dst=[0-9a-f][13579bdf]:`)
-	inPort    = regexp.MustCompile(`\bin_port\(([^)]+)\)`)
+	multicast = lazyregexp.New(`\beth\([^)]*dst=[0-9a-f][13579bdf]:`)
+	inPort    = lazyregexp.New(`\bin_port\(([^)]+)\)`)
 )
 
 // Floods yields the flows for multicast packets.

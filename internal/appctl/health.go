@@ -1,9 +1,10 @@
 package appctl
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // DatapathStats are the numbers of dpctl/show (lib/dpctl.c, show_dpif).
@@ -16,10 +17,10 @@ type DatapathStats struct {
 }
 
 var (
-	datapathLine = regexp.MustCompile(`^(\S+@\S+):$`)
-	lookups      = regexp.MustCompile(`^lookups: hit:(\d+) missed:(\d+) lost:(\d+)`)
-	flowCount    = regexp.MustCompile(`^flows: (\d+)`)
-	maskCount    = regexp.MustCompile(`^masks: hit:\d+ total:(\d+) hit/pkt:([0-9.]+)`)
+	datapathLine = lazyregexp.New(`^(\S+@\S+):$`)
+	lookups      = lazyregexp.New(`^lookups: hit:(\d+) missed:(\d+) lost:(\d+)`)
+	flowCount    = lazyregexp.New(`^flows: (\d+)`)
+	maskCount    = lazyregexp.New(`^masks: hit:\d+ total:(\d+) hit/pkt:([0-9.]+)`)
 )
 
 // Datapaths reads dpctl/show, also with -s.
@@ -63,7 +64,7 @@ type UpcallStats struct {
 }
 
 // upcallFlows matches "  flows         : (current 96) (avg 90) (max 200) (limit 200000)".
-var upcallFlows = regexp.MustCompile(`^flows\s*: \(current (\d+)\) .*\(limit (\d+)\)`)
+var upcallFlows = lazyregexp.New(`^flows\s*: \(current (\d+)\) .*\(limit (\d+)\)`)
 
 // Upcalls reads upcall/show.
 func Upcalls(text string) (all []UpcallStats) {
@@ -79,7 +80,7 @@ func Upcalls(text string) (all []UpcallStats) {
 }
 
 // fdbEntries matches the line of fdb/stats-show with the number of entries and the size of the table.
-var fdbEntries = regexp.MustCompile(`Current/maximum MAC entries in the table: (\d+)/(\d+)`)
+var fdbEntries = lazyregexp.New(`Current/maximum MAC entries in the table: (\d+)/(\d+)`)
 
 // FDBSize reads fdb/stats-show: the number of entries in the table of MAC addresses, and its size. ok is
 // false for another text.

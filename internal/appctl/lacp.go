@@ -3,10 +3,10 @@ package appctl
 import (
 	"iter"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/packet"
 )
 
@@ -26,7 +26,7 @@ type LACPMember struct {
 }
 
 // lacpMember matches "member: p1: current attached"; before OVS 2.15 it is "slave: p1: ...".
-var lacpMember = regexp.MustCompile(`^(?:member|slave): (.*): (current|expired|defaulted) (attached|detached)$`)
+var lacpMember = lazyregexp.New(`^(?:member|slave): (.*): (current|expired|defaulted) (attached|detached)$`)
 
 // LACPs yields the ports of lacp/show.
 func LACPs(text string) iter.Seq[LACP] { return each(text, section, readLACP) }

@@ -2,9 +2,10 @@ package appctl
 
 import (
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // DatapathPort is a port of dpctl/show (lib/dpctl.c, show_dpif).
@@ -16,9 +17,9 @@ type DatapathPort struct {
 
 var (
 	// datapath matches "system@ovs-system:".
-	datapath = regexp.MustCompile(`^\S+@(\S+):$`)
+	datapath = lazyregexp.New(`^\S+@(\S+):$`)
 	// datapathPort matches "port 3: vnet0" and "port 1: br0 (internal)". A name may have blanks.
-	datapathPort = regexp.MustCompile(`^port (\d+): (.+?)(?: \([a-z0-9_-]+(?:: .*)?\))?$`)
+	datapathPort = lazyregexp.New(`^port (\d+): (.+?)(?: \([a-z0-9_-]+(?:: .*)?\))?$`)
 )
 
 // DatapathPorts yields the ports of dpctl/show.
@@ -39,9 +40,9 @@ type BridgePort struct {
 
 var (
 	// bridge matches "  br0:".
-	bridge = regexp.MustCompile(`^(.+):$`)
+	bridge = lazyregexp.New(`^(.+):$`)
 	// bridgePort matches "    p1 1/2: (system)".
-	bridgePort = regexp.MustCompile(`^(?s:(.+?)) (\d{1,10})/(\d+|none): \(([^:)]*)`)
+	bridgePort = lazyregexp.New(`^(?s:(.+?)) (\d{1,10})/(\d+|none): \(([^:)]*)`)
 )
 
 // portIndent is the space before a port of dpif/show.
@@ -74,7 +75,7 @@ func BridgePorts(text string) iter.Seq[BridgePort] {
 }
 
 // ports yields what read makes of the ports below each datapath or bridge.
-func ports[T any](text string, of, port *regexp.Regexp, read func(of string, port []string) T) iter.Seq[T] {
+func ports[T any](text string, of, port *lazyregexp.Regexp, read func(of string, port []string) T) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for found, body := range parts(text, of) {
 			for line := range parts(body, port) {

@@ -5,16 +5,17 @@ package appctl
 
 import (
 	"iter"
-	"regexp"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // section matches the heading of a section.
-var section = regexp.MustCompile(`^---- (.*) ----$`)
+var section = lazyregexp.New(`^---- (.*) ----$`)
 
 // each yields the result of read for each line that a pattern matches, with the text up
 // to the next such line.
-func each[T any](text string, pattern *regexp.Regexp, read func(found []string, body string) T) iter.Seq[T] {
+func each[T any](text string, pattern *lazyregexp.Regexp, read func(found []string, body string) T) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for found, body := range parts(text, pattern) {
 			if !yield(read(found, body)) {
@@ -26,7 +27,7 @@ func each[T any](text string, pattern *regexp.Regexp, read func(found []string, 
 
 // parts yields the submatches of a pattern for each line that it matches, with the text
 // up to the next such line. The pattern sees lines without the space around them.
-func parts(text string, pattern *regexp.Regexp) iter.Seq2[[]string, string] {
+func parts(text string, pattern *lazyregexp.Regexp) iter.Seq2[[]string, string] {
 	return func(yield func(found []string, body string) bool) {
 		var found []string
 		begin, end := 0, 0

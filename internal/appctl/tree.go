@@ -2,10 +2,10 @@ package appctl
 
 import (
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/packet"
 )
 
@@ -26,9 +26,9 @@ type TreePort struct {
 
 var (
 	// treePort matches a port's name, role, state, cost and "priority.number".
-	treePort = regexp.MustCompile(`^(.*\S) +([A-Za-z]+) +([A-Za-z]+) +\d+ +\d+\.\d+$`)
+	treePort = lazyregexp.New(`^(.*\S) +([A-Za-z]+) +([A-Za-z]+) +\d+ +\d+\.\d+$`)
 	// treeTime matches "stp-max-age     20s".
-	treeTime = regexp.MustCompile(`^stp-(hello-time|max-age|fwd-delay)\s+(\d+)s$`)
+	treeTime = lazyregexp.New(`^stp-(hello-time|max-age|fwd-delay)\s+(\d+)s$`)
 )
 
 // SpanningTrees yields the bridges of stp/show or rstp/show. Timers that are not

@@ -3,8 +3,9 @@ package appctl
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Route is an entry of ovs/route/show (lib/ovs-router.c, ovs_router_show).
@@ -17,7 +18,7 @@ type Route struct {
 	Local   bool       // To is an address of the host
 }
 
-var route = regexp.MustCompile(`^(?:Cached|User): (\S+)(?: MARK (\S+))? dev (\S+)(?: GW (\S+))?(?: SRC (\S+))?( local)?$`)
+var route = lazyregexp.New(`^(?:Cached|User): (\S+)(?: MARK (\S+))? dev (\S+)(?: GW (\S+))?(?: SRC (\S+))?( local)?$`)
 
 // Routes reads ovs/route/show. It prints a host route without a prefix length.
 func Routes(text string) []Route {
@@ -54,7 +55,7 @@ func RouteTo(routes []Route, to netip.Addr) (best Route, found bool) {
 // Neighbour is an entry of tnl/arp/show (lib/tnl-neigh-cache.c, tnl_neigh_cache_show).
 type Neighbour struct{ Address, MAC, Bridge string }
 
-var neighbour = regexp.MustCompile(`^([0-9a-fA-F.:]+)\s+([0-9a-f]{2}(?::[0-9a-f]{2}){5})\s+(\S.*)$`)
+var neighbour = lazyregexp.New(`^([0-9a-fA-F.:]+)\s+([0-9a-f]{2}(?::[0-9a-f]{2}){5})\s+(\S.*)$`)
 
 // Neighbours reads tnl/arp/show.
 func Neighbours(text string) []Neighbour {
@@ -62,7 +63,7 @@ func Neighbours(text string) []Neighbour {
 }
 
 // listedTunnel matches "port 4: ovn-node-0 (geneve: ::->10.10.2.33, key=flow, dp port=4, ttl=64)".
-var listedTunnel = regexp.MustCompile(`(?m)^\s*port \d+: \S+ \((\w+): `)
+var listedTunnel = lazyregexp.New(`(?m)^\s*port \d+: \S+ \((\w+): `)
 
 // TunnelTypes reads ofproto/list-tunnels (ofproto/tunnel.c, tnl_port_list): the types of the tunnels, each
 // once.
@@ -77,10 +78,10 @@ func TunnelTypes(text string) (types []string) {
 
 // tunnelPort matches "genev_sys_6081 (6081) ref_cnt=1", or with -v "genev_sys_6081 (6081) :
 // eth(dst=..),eth_type(0x0800),ipv4(dst=172.18.0.2,proto=17,frag=no),udp(dst=6081)".
-var tunnelPort = regexp.MustCompile(`^(\S+) \(\d+\)(.*)`)
+var tunnelPort = lazyregexp.New(`^(\S+) \(\d+\)(.*)`)
 
 // address matches what an entry with -v says about an address of the host.
-var address = regexp.MustCompile(`(?:eth|eth_type|ipv4|ipv6)\([^)]*\),`)
+var address = lazyregexp.New(`(?:eth|eth_type|ipv4|ipv6)\([^)]*\),`)
 
 // TunnelPorts reads tnl/ports/show -v (lib/tnl-ports.c, tnl_port_show). It returns which
 // ports listen, and to which protocol, in the order of the text. It leaves out datapath port

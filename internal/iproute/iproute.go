@@ -4,10 +4,11 @@ package iproute
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Link is a network device, as "ip address" and "ip link" print it.
@@ -37,8 +38,8 @@ type Address struct {
 
 var (
 	// link matches "2: eth0.5@eth0: <BROADCAST,UP> mtu 1500 qdisc mq state UP".
-	link    = regexp.MustCompile(`^(\d+): ([^\s@]+?)(?:@(\S+))?: <(\S*)> (?:.* )?mtu (\d+)\b`)
-	address = regexp.MustCompile(`^inet6? ([0-9a-fA-F.:]+)`)
+	link    = lazyregexp.New(`^(\d+): ([^\s@]+?)(?:@(\S+))?: <(\S*)> (?:.* )?mtu (\d+)\b`)
+	address = lazyregexp.New(`^inet6? ([0-9a-fA-F.:]+)`)
 )
 
 // Links reads "ip address" or "ip link", also with -s and -d.

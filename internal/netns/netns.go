@@ -8,10 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"strings"
 
 	"ovs-offline/internal/iproute"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/workdir"
 )
 
@@ -144,7 +144,7 @@ func (r *reader) text(output string) string {
 }
 
 // decides matches the settings of a kernel that decide what becomes of a packet.
-var decides = regexp.MustCompile(`^net\.(ipv4\.(ip_forward|ip_nonlocal_bind|ip_default_ttl|fwmark_reflect|tcp_fwmark_accept|icmp_echo_ignore_all|icmp_echo_ignore_broadcasts|fib_multipath_hash_policy|ip_forward_use_pmtu|(?:tcp|udp|raw)_l3mdev_accept)` +
+var decides = lazyregexp.New(`^net\.(ipv4\.(ip_forward|ip_nonlocal_bind|ip_default_ttl|fwmark_reflect|tcp_fwmark_accept|icmp_echo_ignore_all|icmp_echo_ignore_broadcasts|fib_multipath_hash_policy|ip_forward_use_pmtu|(?:tcp|udp|raw)_l3mdev_accept)` +
 	`|ipv4\.conf\..+\.(forwarding|rp_filter|arp_ignore|arp_announce|arp_filter|arp_accept|proxy_arp|proxy_arp_pvlan|accept_local|accept_source_route|accept_redirects|send_redirects|secure_redirects|route_localnet|src_valid_mark|drop_gratuitous_arp|bc_forwarding|shared_media)` +
 	`|ipv6\.(bindv6only|ip_nonlocal_bind|fwmark_reflect)|ipv6\.conf\..+\.(forwarding|disable_ipv6|proxy_ndp|hop_limit|accept_source_route)` +
 	`|netfilter\.(nf_conntrack_tcp_loose|nf_conntrack_tcp_be_liberal|nf_conntrack_tcp_ignore_invalid_rst|nf_conntrack_helper|nf_conntrack_checksum|nf_conntrack_acct)` +

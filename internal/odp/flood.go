@@ -2,12 +2,12 @@ package odp
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 )
 
@@ -17,7 +17,7 @@ import (
 // port sends, in any order.
 
 // flooded matches the lines of a trace that announce a flood.
-var flooded = regexp.MustCompile(`(?m)(flooding$|^\s+(FLOOD|ALL)$| -> forwarding to mcast)`)
+var flooded = lazyregexp.New(`(?m)(flooding$|^\s+(FLOOD|ALL)$| -> forwarding to mcast)`)
 
 // Floods reports whether a trace of ofproto/trace announces a flood.
 func Floods(trace string) bool { return flooded.MatchString(trace) }
@@ -156,7 +156,7 @@ func sameValue(value, other string) bool {
 }
 
 // nestedList matches an action that holds a list of actions.
-var nestedList = regexp.MustCompile(`^(clone|sample|actions|check_pkt_len|gt|le)\((.*)\)$`)
+var nestedList = lazyregexp.New(`^(clone|sample|actions|check_pkt_len|gt|le)\((.*)\)$`)
 
 // SortOutputs sorts each run of consecutive outputs, also in nested lists of actions.
 func SortOutputs(actions string) string {

@@ -1,20 +1,21 @@
 package odp
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 var (
-	recirculation = regexp.MustCompile(`\b(recirc\(|recirc_id=)(0x[0-9a-fA-F]+|[0-9]+)`)
-	upcallPID     = regexp.MustCompile(`\bpid=[0-9]+`)
-	meterNumber   = regexp.MustCompile(`\bmeter\([0-9]+\)`)
-	ctTimeout     = regexp.MustCompile(`,timeout=[^,()]*`)
-	dropsBoth     = regexp.MustCompile(`\bcheck_pkt_len\(size=[0-9]+,gt\(drop\),le\(drop\)\)`)
-	sendsNot      = regexp.MustCompile(`\bdont_send=[01]\b`) // 1 in traces, which have no side effects
-	slowPath      = regexp.MustCompile(`\bslow_path\(([a-z_,]*)\)`)
+	recirculation = lazyregexp.New(`\b(recirc\(|recirc_id=)(0x[0-9a-fA-F]+|[0-9]+)`)
+	upcallPID     = lazyregexp.New(`\bpid=[0-9]+`)
+	meterNumber   = lazyregexp.New(`\bmeter\([0-9]+\)`)
+	ctTimeout     = lazyregexp.New(`,timeout=[^,()]*`)
+	dropsBoth     = lazyregexp.New(`\bcheck_pkt_len\(size=[0-9]+,gt\(drop\),le\(drop\)\)`)
+	sendsNot      = lazyregexp.New(`\bdont_send=[01]\b`) // 1 in traces, which have no side effects
+	slowPath      = lazyregexp.New(`\bslow_path\(([a-z_,]*)\)`)
 )
 
 // Recirculations returns the ids of the recirculations in datapath actions, in their

@@ -3,9 +3,10 @@ package openflow
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Entry is one group, meter or TLV mapping of a dump.
@@ -48,7 +49,7 @@ func readEntries(r io.Reader, what string, parse func(line string) (id, text str
 	return entries, bad.all()
 }
 
-var groupID = regexp.MustCompile(`^group_id=([0-9]+),`)
+var groupID = lazyregexp.New(`^group_id=([0-9]+),`)
 
 // Groups returns the groups of an ovs-ofctl dump-groups, and the lines that
 // cannot be used.
@@ -71,7 +72,7 @@ const (
 	meterController = 0xfffffffe
 )
 
-var meterID = regexp.MustCompile(`^meter=` + meterNumber + `[ ,]`)
+var meterID = lazyregexp.New(`^meter=` + meterNumber + `[ ,]`)
 
 // Meters returns the meters of an ovs-ofctl dump-meters, and the lines that
 // cannot be used. The dump has a line for each band; an entry's Text joins them.
@@ -91,7 +92,7 @@ func Meters(r io.Reader) (meters []Entry, problems []Problem) {
 	})
 }
 
-var meterStat = regexp.MustCompile(`^meter:` + meterNumber + ` .*duration:([0-9.]+)s`)
+var meterStat = lazyregexp.New(`^meter:` + meterNumber + ` .*duration:([0-9.]+)s`)
 
 // MeterAges returns the age of each meter in seconds, by id, from an ovs-ofctl
 // meter-stats.
@@ -108,8 +109,8 @@ func MeterAges(r io.Reader) map[uint32]float64 {
 }
 
 var (
-	tlvMapping = regexp.MustCompile(`^(\S+)\s+(\S+)\s+(\S+)\s+tun_metadata(\S+)$`)
-	tlvHeading = regexp.MustCompile(`^(max option space|allocated option space|mapping table|class|---)`)
+	tlvMapping = lazyregexp.New(`^(\S+)\s+(\S+)\s+(\S+)\s+tun_metadata(\S+)$`)
+	tlvHeading = lazyregexp.New(`^(max option space|allocated option space|mapping table|class|---)`)
 )
 
 // TLVMap returns the mappings of an ovs-ofctl dump-tlv-map, and the lines that

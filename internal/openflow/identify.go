@@ -1,8 +1,9 @@
 package openflow
 
 import (
-	"regexp"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Kind is the command whose output a text is.
@@ -22,17 +23,17 @@ const (
 )
 
 // headline matches the first line of a reply: "OFPST_FLOW reply (OF1.3) (xid=0x2):".
-var headline = regexp.MustCompile(`^(NXST|OFPST|NXT|OFPT)_(FLOW|GROUP_DESC|METER_CONFIG|TLV_TABLE_REPLY|FEATURES_REPLY|PORT_DESC|PORT|TABLE)(?: reply)? \((?:OF(1\.[0-5])|xid=[^)]*)\)`)
+var headline = lazyregexp.New(`^(NXST|OFPST|NXT|OFPT)_(FLOW|GROUP_DESC|METER_CONFIG|TLV_TABLE_REPLY|FEATURES_REPLY|PORT_DESC|PORT|TABLE)(?: reply)? \((?:OF(1\.[0-5])|xid=[^)]*)\)`)
 
 // withoutHeader are the lines of dumps without a header, as ovs-save writes them.
 var withoutHeader = []struct {
 	kind    Kind
-	pattern *regexp.Regexp
+	pattern *lazyregexp.Regexp
 }{
-	{KindBridgeFlows, regexp.MustCompile(`^(?:table_id=\d+, )?duration=\d+s, n_packets=\d+, n_bytes=\d+, .*actions=`)},
-	{KindFlows, regexp.MustCompile(`^(?:cookie=0x[0-9a-f]+, |table=\d+|priority=\d+[, ]).*actions=`)},
-	{KindGroups, regexp.MustCompile(`^group_id=\d+,type=`)},
-	{KindMeters, regexp.MustCompile(`^meter=\d+ .*bands=`)},
+	{KindBridgeFlows, lazyregexp.New(`^(?:table_id=\d+, )?duration=\d+s, n_packets=\d+, n_bytes=\d+, .*actions=`)},
+	{KindFlows, lazyregexp.New(`^(?:cookie=0x[0-9a-f]+, |table=\d+|priority=\d+[, ]).*actions=`)},
+	{KindGroups, lazyregexp.New(`^group_id=\d+,type=`)},
+	{KindMeters, lazyregexp.New(`^meter=\d+ .*bands=`)},
 }
 
 // Identify returns the kind of a text by its first lines, and the OpenFlow version that

@@ -1,10 +1,11 @@
 package openflow
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // IDKind is a kind of things to which flows refer by numbers.
@@ -24,7 +25,7 @@ type ID struct {
 }
 
 // reference matches an id in the text of a flow, with what precedes it.
-var reference = regexp.MustCompile(`\b(group:|meter:|meter_id=|conjunction\(|conj_id=)([0-9]+)`)
+var reference = lazyregexp.New(`\b(group:|meter:|meter_id=|conjunction\(|conj_id=)([0-9]+)`)
 
 // kindBefore returns the kind of an id by what precedes it in a text.
 func kindBefore(before string) IDKind {
@@ -45,7 +46,7 @@ func readReference(match []string) (id ID, ok bool) {
 
 // nestedController matches the head of an action of type NXAST_CONTROLLER2 in the userdata of an action
 // controller: ovn-controller executes it when it gets the packet. Its length is in the group.
-var nestedController = regexp.MustCompile(`ff\.ff\.([0-9a-f]{2}\.[0-9a-f]{2})\.00\.00\.23\.20\.00\.25(?:\.00){6}\.`)
+var nestedController = lazyregexp.New(`ff\.ff\.([0-9a-f]{2}\.[0-9a-f]{2})\.00\.00\.23\.20\.00\.25(?:\.00){6}\.`)
 
 // metersInUserdata returns the offsets of the numbers of meters in the userdata of a flow: of the
 // properties NXAC2PT_METER_ID, four bytes each (lib/ofp-actions.c of Open vSwitch).

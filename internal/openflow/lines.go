@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
 )
 
@@ -121,7 +121,7 @@ func linesBy(r io.Reader, size int) iter.Seq2[int, line] {
 
 // replyHeader matches the lines that ovs-ofctl prints above a dump:
 // "OFPST_FLOW reply (OF1.3) (xid=0x2):".
-var replyHeader = regexp.MustCompile(`^(NXST|OFPST|NXT|OFPT)_[A-Z_]+( reply)? \((OF[0-9.]+|[^)]*)\)`)
+var replyHeader = lazyregexp.New(`^(NXST|OFPST|NXT|OFPT)_[A-Z_]+( reply)? \((OF[0-9.]+|[^)]*)\)`)
 
 // isHeader reports whether a line is part of the format and holds no data.
 func isHeader(text string) bool {
@@ -133,7 +133,7 @@ func isHeader(text string) bool {
 
 // fatalSignal matches what OVS's programs print when a signal ends them
 // (lib/fatal-signal.c). The output before it may end anywhere.
-var fatalSignal = regexp.MustCompile(`(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z)?\|[0-9]{5}\|fatal_signal\|WARN\|terminating with signal`)
+var fatalSignal = lazyregexp.New(`(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z)?\|[0-9]{5}\|fatal_signal\|WARN\|terminating with signal`)
 
 // readFatalSignal reports whether a line holds such a message, and whether
 // nothing precedes the message.
@@ -144,7 +144,7 @@ func readFatalSignal(text string) (found, alone bool) {
 
 // find returns what a pattern and its groups match, nil for no match. It searches for a
 // word of the pattern first, which is many times faster than the pattern.
-func find(pattern *regexp.Regexp, word, text string) []string {
+func find(pattern *lazyregexp.Regexp, word, text string) []string {
 	if !strings.Contains(text, word) {
 		return nil
 	}

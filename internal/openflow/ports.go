@@ -1,14 +1,15 @@
 package openflow
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // port matches a port that a flow or a group names, in its match or in an action at any depth.
-var port = regexp.MustCompile(`\b(?:in_port=|output:|output\(port=|enqueue[:(])("(?:[^"\\]|\\.)*"|[^\s,:()\[\]"]+\[?)`)
+var port = lazyregexp.New(`\b(?:in_port=|output:|output\(port=|enqueue[:(])("(?:[^"\\]|\\.)*"|[^\s,:()\[\]"]+\[?)`)
 
 // Ports returns the ports that a flow or a group names: their numbers, or the names that ovs-ofctl prints on a terminal. Reserved
 // ports (LOCAL, NORMAL, ...) and fields that hold a port are left out.

@@ -1,12 +1,13 @@
 package openflow
 
 import (
-	"regexp"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // tlvRef matches a TLV field in the text of a flow.
-var tlvRef = regexp.MustCompile(`\b(?:tun_metadata|NXM_NX_TUN_METADATA)([0-9]+)`)
+var tlvRef = lazyregexp.New(`\b(?:tun_metadata|NXM_NX_TUN_METADATA)([0-9]+)`)
 
 // References are the ids of the meters, groups and TLV fields that flows or
 // groups refer to. A switch rejects a flow that refers to a missing one.

@@ -3,10 +3,11 @@ package openflow
 import (
 	"fmt"
 	"math/bits"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // rewrites lists the texts that ovs-ofctl prints and cannot read back: a name, and a
@@ -35,7 +36,7 @@ func Rewrite(text string) (rewritten string, names []string) {
 
 // maskedField matches the notation of OpenFlow 1.5 dumps for a load into a part of a
 // field, or into a field whose width is not a multiple of eight bits.
-var maskedField = regexp.MustCompile(`set_field:(0x[0-9a-fA-F]+|[0-9]+)/(0x[0-9a-fA-F]+|[0-9]+)->([a-z0-9_]+)`)
+var maskedField = lazyregexp.New(`set_field:(0x[0-9a-fA-F]+|[0-9]+)/(0x[0-9a-fA-F]+|[0-9]+)->([a-z0-9_]+)`)
 
 // setsMasked reports whether rewriteSetField may change text. This avoids the pattern,
 // which costs more than everything else that is done with a flow, for nearly all flows.

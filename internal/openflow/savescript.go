@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // SaveCommand is one command of the script that ovs-save writes.
@@ -22,9 +23,9 @@ type SaveCommand struct {
 
 var (
 	// saveCommand matches a line of the script (ovs-save of OVS 2.0 to 3.7).
-	saveCommand = regexp.MustCompile(`^\s*ovs-ofctl\s+(.*?)\b(add-tlv-map|add-groups|add-flows|replace-flows)\s+(.*)$`)
-	saveVersion = regexp.MustCompile(`(?:^|\s)-O\s*(OpenFlow1[0-5])\b`)
-	hereDoc     = regexp.MustCompile(`<<-?\s*['"\\]?([A-Za-z_]+)['"]?\s*$`)
+	saveCommand = lazyregexp.New(`^\s*ovs-ofctl\s+(.*?)\b(add-tlv-map|add-groups|add-flows|replace-flows)\s+(.*)$`)
+	saveVersion = lazyregexp.New(`(?:^|\s)-O\s*(OpenFlow1[0-5])\b`)
+	hereDoc     = lazyregexp.New(`<<-?\s*['"\\]?([A-Za-z_]+)['"]?\s*$`)
 )
 
 // IsSaveScript reports whether a file that starts with these bytes is a script

@@ -2,10 +2,11 @@ package openflow
 
 import (
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // PortLocal is OFPP_LOCAL as OVS numbers it, the port of the bridge itself.
@@ -31,9 +32,9 @@ type Description struct {
 }
 
 var (
-	dpid     = regexp.MustCompile(`\bdpid:([0-9a-f]{16})`)
-	frags    = regexp.MustCompile(`^OFPT_GET_CONFIG_REPLY .*\bfrags=(\S+)`)
-	portHead = regexp.MustCompile(`^\s*([0-9]+|LOCAL)\((.*)\): addr:([0-9a-f:]{17})`)
+	dpid     = lazyregexp.New(`\bdpid:([0-9a-f]{16})`)
+	frags    = lazyregexp.New(`^OFPT_GET_CONFIG_REPLY .*\bfrags=(\S+)`)
+	portHead = lazyregexp.New(`^\s*([0-9]+|LOCAL)\((.*)\): addr:([0-9a-f:]{17})`)
 )
 
 // maxPorts is the number of port numbers in OpenFlow 1.0.

@@ -3,9 +3,10 @@ package ovn
 import (
 	"cmp"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // ParseAddress reads an address without a zone; an IPv4 address in IPv6 notation counts as
@@ -37,7 +38,7 @@ func MAC(text string) string {
 	return ""
 }
 
-var isMAC = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
+var isMAC = lazyregexp.New(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
 
 // ParseAddresses reads an element of a port's addresses: a MAC address, and IP addresses.
 func ParseAddresses(text string) (mac string, ips []netip.Addr) {

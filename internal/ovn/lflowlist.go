@@ -4,15 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/ovsdb"
 )
 
 var (
-	listedDatapath = regexp.MustCompile(`^Datapath: .*\(([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\) +Pipeline: (ingress|egress)$`)
-	listedFlow     = regexp.MustCompile(`^ +(?:uuid=0x([0-9a-f]{8}), *)?table=(\d+) *\( *(\w*) *\), priority=(\d+) *, match=\((.*)\), action=\((.*)\)$`)
+	listedDatapath = lazyregexp.New(`^Datapath: .*\(([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\) +Pipeline: (ingress|egress)$`)
+	listedFlow     = lazyregexp.New(`^ +(?:uuid=0x([0-9a-f]{8}), *)?table=(\d+) *\( *(\w*) *\), priority=(\d+) *, match=\((.*)\), action=\((.*)\)$`)
 )
 
 // LogicalFlowRows writes the logical flows that `ovn-sbctl lflow-list` prints as rows of the table

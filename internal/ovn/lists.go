@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
 )
@@ -132,9 +132,9 @@ func optional(text string) string {
 const maxEnds = 32
 
 var (
-	aclBegin = regexp.MustCompile(`^(from-lport|to-lport) +(\d+) \(`)
-	aclEnd   = regexp.MustCompile(`^\) (allow|allow-related|allow-stateless|drop|reject|pass)(?: network-function-group=\S+)?( log\((.*)\))?(?: label=(\d+))?(?: \[tier (\d+)\])?(?: \[after-lb\])?(?: \[[^\[\]]*\])?$`)
-	aclLog   = regexp.MustCompile(`^(?:name=(.*?),)?(?:severity=(alert|warning|notice|info|debug),)?(?:meter="(.*)",)?$`)
+	aclBegin = lazyregexp.New(`^(from-lport|to-lport) +(\d+) \(`)
+	aclEnd   = lazyregexp.New(`^\) (allow|allow-related|allow-stateless|drop|reject|pass)(?: network-function-group=\S+)?( log\((.*)\))?(?: label=(\d+))?(?: \[tier (\d+)\])?(?: \[after-lb\])?(?: \[[^\[\]]*\])?$`)
+	aclLog   = lazyregexp.New(`^(?:name=(.*?),)?(?:severity=(alert|warning|notice|info|debug),)?(?:meter="(.*)",)?$`)
 )
 
 // readACL reads a line of acl-list. Whether an ACL that does not log has a name, a severity or a meter is not printed, and which tier it has
@@ -180,8 +180,8 @@ func readACL(line string) (values []ovsdb.Value) {
 }
 
 var (
-	routeTable = regexp.MustCompile(`^Route Table (.+):$`)
-	routeRow   = regexp.MustCompile(`^(\S+) +(\S+) (dst-ip|src-ip)(?: (.+))?$`)
+	routeTable = lazyregexp.New(`^Route Table (.+):$`)
+	routeRow   = lazyregexp.New(`^(\S+) +(\S+) (dst-ip|src-ip)(?: (.+))?$`)
 )
 
 // routeReader reads the lines of lr-route-list. Since OVN 21.12, the name of a route table stands above its routes.
@@ -308,7 +308,7 @@ func (r *natReader) address(name, cell string, cuts bool) (text string, ok bool)
 	return asListed(cell), valid
 }
 
-var qosRow = regexp.MustCompile(`^(from-lport|to-lport) +(\d+) \((.*)\)(?: rate=(\d+))?(?: burst=(\d+))?((?: (?:dscp|mark)=\d+)*)$`)
+var qosRow = lazyregexp.New(`^(from-lport|to-lport) +(\d+) \((.*)\)(?: rate=(\d+))?(?: burst=(\d+))?((?: (?:dscp|mark)=\d+)*)$`)
 
 // readQoS reads a line of qos-list, which has all that such a rule limits and sets.
 func readQoS(line string) []ovsdb.Value {

@@ -3,9 +3,9 @@ package ovn
 import (
 	"encoding/json"
 	"io"
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/ovsdb"
 )
@@ -14,7 +14,7 @@ import (
 const maxShown = 1 << 20
 
 // shownOwner matches the first line of a switch or a router. Names of a CMS may follow: "(aka web)".
-var shownOwner = regexp.MustCompile(`^(switch|router) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?: \((.*)\))?$`)
+var shownOwner = lazyregexp.New(`^(switch|router) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?: \((.*)\))?$`)
 
 // Shown reads the outputs of ovn-nbctl show and ovn-sbctl show (ovn-nbctl(8), ovn-sbctl(8)) as rows of the tables Logical_Switch,
 // Logical_Switch_Port, Logical_Router, Logical_Router_Port, NAT, Chassis and Port_Binding. The rows have only the columns that are printed,

@@ -4,12 +4,12 @@ package ovntrace
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Trace is the way of a packet through logical datapaths.
@@ -52,14 +52,14 @@ type Output struct{ Port, Type string }
 var ErrNoTrace = errors.New("not the output of ovn-trace")
 
 var (
-	pipeline = regexp.MustCompile(`^(ingress|egress)\(dp="([^"]*)", (?:inport|outport)="([^"]*)"(?:, outport="([^"]*)")?\)`)
-	table    = regexp.MustCompile(`^(\d{1,3})\. (?:(\w+)(?: \(([^)]*)\))?: |\(([^)]*)\): )?(.*)$`)
-	ofFlow   = regexp.MustCompile(`^(.*), priority (\d+), uuid ([0-9a-f]{8})$`)
-	toPort   = regexp.MustCompile(`^/\* output to "([^"]*)", type "([^"]*)" \*/;?$`)
-	minimal  = regexp.MustCompile(`^output\("([^"]*)"\);?$`)
-	assumed  = regexp.MustCompile(`^\w+\(ct_state=(\S+) /\* default`)
+	pipeline = lazyregexp.New(`^(ingress|egress)\(dp="([^"]*)", (?:inport|outport)="([^"]*)"(?:, outport="([^"]*)")?\)`)
+	table    = lazyregexp.New(`^(\d{1,3})\. (?:(\w+)(?: \(([^)]*)\))?: |\(([^)]*)\): )?(.*)$`)
+	ofFlow   = lazyregexp.New(`^(.*), priority (\d+), uuid ([0-9a-f]{8})$`)
+	toPort   = lazyregexp.New(`^/\* output to "([^"]*)", type "([^"]*)" \*/;?$`)
+	minimal  = lazyregexp.New(`^output\("([^"]*)"\);?$`)
+	assumed  = lazyregexp.New(`^\w+\(ct_state=(\S+) /\* default`)
 	// makes matches the actions whose packet is another one, which OVN makes.
-	makes = regexp.MustCompile(`^(icmp[46](?:_error)?|tcp_reset|sctp_abort|reject|arp|nd_ns|nd_na(?:_router)?)(?: \{)?$`)
+	makes = lazyregexp.New(`^(icmp[46](?:_error)?|tcp_reset|sctp_abort|reject|arp|nd_ns|nd_na(?:_router)?)(?: \{)?$`)
 )
 
 // block is what the lines after it are in.

@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // headings matches the first line of a table in the formats "table" and "csv" (ovs-vsctl(8), --format): names of columns, of which
 // the first is _uuid.
-var headings = regexp.MustCompile(`^_uuid(?:(?: +|,)[a-z_][a-zA-Z0-9_]*)*$`)
+var headings = lazyregexp.New(`^_uuid(?:(?: +|,)[a-z_][a-zA-Z0-9_]*)*$`)
 
 // AsListing returns a printed table in the format "list", whichever of the formats list, table, csv and json of ovs-vsctl and its like
 // it is in; "" for one without rows. ok is false for another text, and for rows without UUIDs.

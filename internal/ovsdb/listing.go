@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 )
 
@@ -36,10 +36,10 @@ func (r Record) Column(name string) string {
 }
 
 var (
-	uuidText   = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	columnName = regexp.MustCompile(`^[a-z_][a-zA-Z0-9_]*$`)
-	columnLine = regexp.MustCompile(`^([a-z_][a-zA-Z0-9_]*) *: (.*)$`)
-	tableLine  = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*) table$`)
+	uuidText   = lazyregexp.New(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	columnName = lazyregexp.New(`^[a-z_][a-zA-Z0-9_]*$`)
+	columnLine = lazyregexp.New(`^([a-z_][a-zA-Z0-9_]*) *: (.*)$`)
+	tableLine  = lazyregexp.New(`^([A-Za-z_][A-Za-z0-9_]*) table$`)
 )
 
 // IsUUID reports whether text is a UUID in the notation of OVSDB.

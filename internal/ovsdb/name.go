@@ -3,9 +3,10 @@ package ovsdb
 import (
 	"crypto/sha1"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // TableWords returns the name of a table in words: "forwarding group".
@@ -20,7 +21,7 @@ func UUIDOf(text string) string {
 // IsTableName reports whether a text can be the name of a table: an <id> of RFC 7047, 3.1.
 func IsTableName(text string) bool { return idText.MatchString(text) }
 
-var idText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var idText = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // NamingColumns returns the columns that RecordNames reads.
 func NamingColumns() []string {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 )
 
@@ -159,8 +159,8 @@ func parents() map[string]string {
 }
 
 var (
-	outlineRow    = regexp.MustCompile(`^(Bridge|Port|Interface|Controller|Manager) (".*"|\S+)$`)
-	outlineColumn = regexp.MustCompile(`^([a-z_][a-z0-9_]*): (.+)$`)
+	outlineRow    = lazyregexp.New(`^(Bridge|Port|Interface|Controller|Manager) (".*"|\S+)$`)
+	outlineColumn = lazyregexp.New(`^([a-z_][a-z0-9_]*): (.+)$`)
 )
 
 // maxOutline is the number of rows that Shown reads: more than the ports of any switch.

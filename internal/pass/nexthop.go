@@ -3,13 +3,14 @@ package pass
 import (
 	"encoding/hex"
 	"net/netip"
-	"regexp"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // nextHop matches the remark behind the action that puts the address of the next hop where
 // OVN's routers look its MAC address up: an IPv4 address in reg0, an IPv6 address in xxreg0.
-var nextHop = regexp.MustCompile(`^-> NXM_NX_(?:REG0|XXREG0)\[\] is now 0x([0-9a-f]{1,32})$`)
+var nextHop = lazyregexp.New(`^-> NXM_NX_(?:REG0|XXREG0)\[\] is now 0x([0-9a-f]{1,32})$`)
 
 // NextHop returns the address that the pass last looked up among those that the routers of OVN
 // have learned; it is not valid if the pass shows none.

@@ -6,12 +6,12 @@ package pass
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/odp"
 	"ovs-offline/internal/openflow"
 )
@@ -206,11 +206,11 @@ type Controller struct {
 }
 
 var (
-	controller = regexp.MustCompile(`^controller\((.*)\)$`)
-	hashMask   = regexp.MustCompile(`\bdp_hash=0x[0-9a-f]+/(0x[0-9a-f]+)`)
-	userdata   = regexp.MustCompile(`\b[0-9a-f]{2}(\.[0-9a-f]{2})+\b`)
+	controller = lazyregexp.New(`^controller\((.*)\)$`)
+	hashMask   = lazyregexp.New(`\bdp_hash=0x[0-9a-f]+/(0x[0-9a-f]+)`)
+	userdata   = lazyregexp.New(`\b[0-9a-f]{2}(\.[0-9a-f]{2})+\b`)
 
-	resumed   = regexp.MustCompile(`(?m)^recirc\((0x[0-9a-f]+)\)`)
+	resumed   = lazyregexp.New(`(?m)^recirc\((0x[0-9a-f]+)\)`)
 	separator = strings.Repeat("=", 79)
 )
 

@@ -3,10 +3,10 @@
 package portmap
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 )
 
@@ -16,9 +16,9 @@ type Ports map[string]string
 var (
 	// actionList matches the datapath actions in a line of a trace or of
 	// dpctl/dump-flows.
-	actionList = regexp.MustCompile(`(?:^Datapath actions: |\bactions:)(.*)$`)
-	inPort     = regexp.MustCompile(`\bin_port\(([0-9]+)\)`)
-	portNumber = regexp.MustCompile(`^[0-9]+$`)
+	actionList = lazyregexp.New(`(?:^Datapath actions: |\bactions:)(.*)$`)
+	inPort     = lazyregexp.New(`\bin_port\(([0-9]+)\)`)
+	portNumber = lazyregexp.New(`^[0-9]+$`)
 )
 
 // Translate translates the datapath port numbers in a line of ofproto/trace or of

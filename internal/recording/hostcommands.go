@@ -1,9 +1,9 @@
 package recording
 
 import (
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/workdir"
 )
 
@@ -18,7 +18,7 @@ const (
 
 // socketName matches the path of a control socket at its end: ovn-controller.4711.ctl, ovnnb_db.ctl. In
 // the names of files, sos writes dots for slashes and "_" for "*".
-var socketName = regexp.MustCompile(`(?:^|[./])([a-z][A-Za-z0-9_-]*)(?:\.[0-9*?_]+)?\.ctl$`)
+var socketName = lazyregexp.New(`(?:^|[./])([a-z][A-Za-z0-9_-]*)(?:\.[0-9*?_]+)?\.ctl$`)
 
 // TargetOf returns the program that a value of ovs-appctl's option -t names: ovn-controller,
 // /var/run/ovn/ovn-controller.4711.ctl. It is "" for ovs-vswitchd, which is asked without the option.

@@ -2,9 +2,9 @@ package recording
 
 import (
 	"bytes"
-	"regexp"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/workdir"
 )
 
@@ -17,13 +17,13 @@ type HostFile struct {
 
 var (
 	// certificatePath matches the paths of certificates, and what sos prints of their dates.
-	certificatePath = regexp.MustCompile(`(?:^|/)(?:etc/(?:ovn|openvswitch|neutron)/|var/lib/openvswitch/pki/|var/snap/[a-z-]+/common/data/pki/|sos_commands/ovn_(?:host|central)/openssl_x509_)`)
-	novaPath        = regexp.MustCompile(`(?:^|/)etc/nova/nova\.conf$|(?:^|/)var/snap/openstack-hypervisor/common/etc/nova/nova\.conf$`)
-	unitMemoryPath  = regexp.MustCompile(`(?:^|/)sys/fs/cgroup/.*\b(?:ovn|openvswitch|ovs)[^/]*\.service/memory\.(?:current|usage_in_bytes)$`)
+	certificatePath = lazyregexp.New(`(?:^|/)(?:etc/(?:ovn|openvswitch|neutron)/|var/lib/openvswitch/pki/|var/snap/[a-z-]+/common/data/pki/|sos_commands/ovn_(?:host|central)/openssl_x509_)`)
+	novaPath        = lazyregexp.New(`(?:^|/)etc/nova/nova\.conf$|(?:^|/)var/snap/openstack-hypervisor/common/etc/nova/nova\.conf$`)
+	unitMemoryPath  = lazyregexp.New(`(?:^|/)sys/fs/cgroup/.*\b(?:ovn|openvswitch|ovs)[^/]*\.service/memory\.(?:current|usage_in_bytes)$`)
 )
 
 // mayHaveText matches a part of all the paths above. A source can have a million.
-var mayHaveText = regexp.MustCompile(`etc/|/pki/|openssl_x509_|/memory\.`)
+var mayHaveText = lazyregexp.New(`etc/|/pki/|openssl_x509_|/memory\.`)
 
 // HostTextOf returns the text in host/ for which a file is used, judged by its path and its beginning. A
 // file with a private key is never used.

@@ -3,11 +3,11 @@ package recording
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 )
 
@@ -100,7 +100,7 @@ func joinSocket(words []string) []string {
 
 // outputName matches the names of files that people and programs give the outputs of tools of Open
 // vSwitch and OVN.
-var outputName = regexp.MustCompile(`(?:^|[_.])(?:ovs|ovn|ovsdb)-[a-z]+[_.-]`)
+var outputName = lazyregexp.New(`(?:^|[_.])(?:ovs|ovn|ovsdb)-[a-z]+[_.-]`)
 
 // IsOutputName reports whether a file is named for a command of Open vSwitch or OVN, whether its output
 // is recorded or not.

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ovs-offline/internal/daemonlog"
+	"ovs-offline/internal/lazyregexp"
 )
 
 // LogFile is what the path of a log in a source tells about it.
@@ -38,30 +38,30 @@ const rotation = `(?:[.-](?:[0-9]+|old))*(?:\.(?:gz|xz|zst|bz2))?(?:\.tailed)?`
 var (
 	// daemonLog matches the names of logs that are named for their program. Names in sos_strings begin
 	// with the path on the node, with dots for slashes.
-	daemonLog = regexp.MustCompile(`^(?:.*\.)?((?:ovs-vswitchd|ovsdb-server(?:-(?:[ns]b|ic-[ns]b|relay|local))?|ovn-controller(?:-vtep)?|ovn-northd|ovn-ic|ovn-br-controller|ovs-monitor-ipsec|ovs-ctl|ovn-ctl|ovn_[a-z_]+_agent|ovn-[a-z-]*agent|kube-ovn-[a-z-]+|antrea-(?:agent|controller))\.log` + rotation + `)$`)
+	daemonLog = lazyregexp.New(`^(?:.*\.)?((?:ovs-vswitchd|ovsdb-server(?:-(?:[ns]b|ic-[ns]b|relay|local))?|ovn-controller(?:-vtep)?|ovn-northd|ovn-ic|ovn-br-controller|ovs-monitor-ipsec|ovs-ctl|ovn-ctl|ovn_[a-z_]+_agent|ovn-[a-z-]*agent|kube-ovn-[a-z-]+|antrea-(?:agent|controller))\.log` + rotation + `)$`)
 	// neutronLog matches the logs of Neutron, whose folder some distributions leave to tell the program.
-	neutronLog = regexp.MustCompile(`(?:^|[/.])neutron[/.](?:neutron-)?([a-z0-9_-]+\.log` + rotation + `)$`)
+	neutronLog = lazyregexp.New(`(?:^|[/.])neutron[/.](?:neutron-)?([a-z0-9_-]+\.log` + rotation + `)$`)
 	// neutronName matches the logs of Neutron by their names alone.
-	neutronName = regexp.MustCompile(`^neutron-([a-z0-9-]+\.log` + rotation + `)$`)
+	neutronName = lazyregexp.New(`^neutron-([a-z0-9-]+\.log` + rotation + `)$`)
 	// machineLog matches the logs of syslog, and of the kernel.
-	machineLog = regexp.MustCompile(`(?:^|/|\.)var[/.]log[/.]((?:syslog|messages|kern\.log|dmesg)` + rotation + `)$`)
+	machineLog = lazyregexp.New(`(?:^|/|\.)var[/.]log[/.]((?:syslog|messages|kern\.log|dmesg)` + rotation + `)$`)
 	// journalText matches what journalctl printed for plugins of sos.
-	journalText = regexp.MustCompile(`(?:^|/)(?:sos_commands|sos_strings)/(?:logs|systemd|openvswitch|ovn_host|ovn_central|openstack_neutron|networking|networkmanager)/(journalctl_[^/]+)$`)
-	journalMeta = regexp.MustCompile(`--list-boots|--disk-usage|--verify|--header`)
-	kernelText  = regexp.MustCompile(`(?:^|/)sos_commands/kernel/(dmesg(?:_-T)?)$`)
+	journalText = lazyregexp.New(`(?:^|/)(?:sos_commands|sos_strings)/(?:logs|systemd|openvswitch|ovn_host|ovn_central|openstack_neutron|networking|networkmanager)/(journalctl_[^/]+)$`)
+	journalMeta = lazyregexp.New(`--list-boots|--disk-usage|--verify|--header`)
+	kernelText  = lazyregexp.New(`(?:^|/)sos_commands/kernel/(dmesg(?:_-T)?)$`)
 	// logEnding is what is not part of the program's name.
-	logEnding = regexp.MustCompile(`\.log` + rotation + `$`)
+	logEnding = lazyregexp.New(`\.log` + rotation + `$`)
 )
 
 // podLogs are the paths of logs of containers as the kubelet, a must-gather and the support bundle of
 // Harvester name them. The groups are the pod, the container and the rest of the name.
-var podLogs = []*regexp.Regexp{
-	regexp.MustCompile(`(?:^|/)var/log/pods/[^/_]+_(?P<pod>[^/_]+)_[^/]+/(?P<container>[^/]+)/(?P<name>[0-9]+\.log[^/]*)$`),
-	regexp.MustCompile(`(?:^|/)var/log/containers/(?P<pod>[^/_]+)_[^/_]+_(?P<container>[^/]+)-(?P<name>[0-9a-f]{64}\.log)$`),
-	regexp.MustCompile(`(?:^|/)namespaces/[^/]+/pods/(?P<pod>[^/]+)/(?P<container>[^/]+)/[^/]+/logs/(?P<name>.+)$`),
-	regexp.MustCompile(`(?:^|/)logs/[^/]+/(?P<pod>[^/]+)/(?P<container>[^/]+?)(?P<name>\.log(?:\.[0-9]+)?)$`),
-	regexp.MustCompile(`(?:^|/)sos_commands/(?:podman|docker)/(?:containers/)?(?P<pod>podman|docker)_logs_(?:-t_)?(?P<container>[A-Za-z0-9_-]+)(?P<name>)$`),
-	regexp.MustCompile(`(?:^|/)var/log/containers/(?P<pod>stdouts)/(?P<container>[^/]+?)(?P<name>\.log` + rotation + `)$`),
+var podLogs = []*lazyregexp.Regexp{
+	lazyregexp.New(`(?:^|/)var/log/pods/[^/_]+_(?P<pod>[^/_]+)_[^/]+/(?P<container>[^/]+)/(?P<name>[0-9]+\.log[^/]*)$`),
+	lazyregexp.New(`(?:^|/)var/log/containers/(?P<pod>[^/_]+)_[^/_]+_(?P<container>[^/]+)-(?P<name>[0-9a-f]{64}\.log)$`),
+	lazyregexp.New(`(?:^|/)namespaces/[^/]+/pods/(?P<pod>[^/]+)/(?P<container>[^/]+)/[^/]+/logs/(?P<name>.+)$`),
+	lazyregexp.New(`(?:^|/)logs/[^/]+/(?P<pod>[^/]+)/(?P<container>[^/]+?)(?P<name>\.log(?:\.[0-9]+)?)$`),
+	lazyregexp.New(`(?:^|/)sos_commands/(?:podman|docker)/(?:containers/)?(?P<pod>podman|docker)_logs_(?:-t_)?(?P<container>[A-Za-z0-9_-]+)(?P<name>)$`),
+	lazyregexp.New(`(?:^|/)var/log/containers/(?P<pod>stdouts)/(?P<container>[^/]+?)(?P<name>\.log` + rotation + `)$`),
 }
 
 // containerPrograms has the programs that containers of Open vSwitch, OVN and what uses them run, by the
@@ -77,7 +77,7 @@ func containerPrograms() map[string]string {
 }
 
 // ownContainers matches the names of the other containers whose logs are taken.
-var ownContainers = regexp.MustCompile(`^(?:ovnkube-[a-z-]+|ovn-acl-logging|ovn-dbchecker|ovn-ipsec|ovs-daemons|openvswitch|openvswitch_[a-z_]+|ovn-central|ovn-dbs-bundle[a-z0-9-]*|ovn_[a-z_]+|cni-server|kube-ovn-[a-z-]+|antrea-[a-z-]+|neutron_[a-z_]+)$`)
+var ownContainers = lazyregexp.New(`^(?:ovnkube-[a-z-]+|ovn-acl-logging|ovn-dbchecker|ovn-ipsec|ovs-daemons|openvswitch|openvswitch_[a-z_]+|ovn-central|ovn-dbs-bundle[a-z0-9-]*|ovn_[a-z_]+|cni-server|kube-ovn-[a-z-]+|antrea-[a-z-]+|neutron_[a-z_]+)$`)
 
 // LogOf returns what a path in a source tells about a log of Open vSwitch, OVN, Neutron, or the machine.
 func LogOf(file string) (log LogFile, ok bool) {
@@ -92,7 +92,7 @@ func LogOf(file string) (log LogFile, ok bool) {
 	if match := daemonLog.FindStringSubmatch(base); match != nil {
 		return named("", match[1], below), true
 	}
-	for _, pattern := range []*regexp.Regexp{neutronLog, neutronName} {
+	for _, pattern := range []*lazyregexp.Regexp{neutronLog, neutronName} {
 		if match := pattern.FindStringSubmatch(file); match != nil && (below || pattern == neutronName) {
 			return named("neutron-", match[1], below), true
 		}

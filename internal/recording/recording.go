@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"time"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	dbfile "ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
@@ -137,7 +137,7 @@ type Services struct {
 // clientLog matches the names of the log that OVN-Kubernetes makes on OpenShift: libovsdb.log,
 // and libovsdb-TIME.log.gz when lumberjack has rotated it. sos and must-gather copy them
 // by the pattern libovsdb*log*.
-var clientLog = regexp.MustCompile(`^libovsdb[^/]*\.log(?:\.gz)?$`)
+var clientLog = lazyregexp.New(`^libovsdb[^/]*\.log(?:\.gz)?$`)
 
 // IsClientLog reports whether a file has the name of a log of clients of libovsdb.
 func IsClientLog(file string) bool { return clientLog.MatchString(path.Base(file)) }

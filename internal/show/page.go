@@ -6,10 +6,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/versions"
@@ -72,7 +72,7 @@ func (p *Page) WarnEach(prefix string, texts []string) {
 	}
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_./@%+=:,-]+$`)
 
 // IsPlain reports whether a word has no meaning of its own to a shell or a terminal.
 func IsPlain(word string) bool { return plainWord.MatchString(word) }

@@ -5,15 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"sigs.k8s.io/yaml"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
-var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+var jsonString = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
 
 // WriteYAML writes a value as YAML that is safe for a terminal, with the field names
 // of its JSON. YAML has escapes only inside double quotes, and the encoder chooses the

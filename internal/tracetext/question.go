@@ -2,10 +2,10 @@ package tracetext
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Question is what a command line asks.
@@ -26,10 +26,10 @@ type Question struct {
 }
 
 var (
-	state     = regexp.MustCompile(`^[a-z]+(?:[,|][a-z]+)*$`)
-	backend   = regexp.MustCompile(`^[0-9a-fA-F.:\[\]]+$`)
-	selection = regexp.MustCompile(`^[\w=,.-]+$`)
-	hexBytes  = regexp.MustCompile(`^[0-9a-fA-F]{28,}$`)
+	state     = lazyregexp.New(`^[a-z]+(?:[,|][a-z]+)*$`)
+	backend   = lazyregexp.New(`^[0-9a-fA-F.:\[\]]+$`)
+	selection = lazyregexp.New(`^[\w=,.-]+$`)
+	hexBytes  = lazyregexp.New(`^[0-9a-fA-F]{28,}$`)
 )
 
 // Question returns what the command line of a trace asks; the zero Question if it was not pasted.

@@ -2,10 +2,10 @@ package tracetext
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Finder finds the lines with which outputs begin whose command lines were not pasted.
@@ -91,18 +91,18 @@ type Reader struct {
 }
 
 var (
-	stageLine = regexp.MustCompile(`^ {0,1}\d{1,3}\. (?:\S|$)`)
+	stageLine = lazyregexp.New(`^ {0,1}\d{1,3}\. (?:\S|$)`)
 	// switchLine matches the lines of ofproto/trace that have no indentation.
-	switchLine = regexp.MustCompile(`^(?:Flow: |Bridge: |bridge\("|-{3,}$|={20,}$|Final flow: |Megaflow: |Relevant fields: |Datapath actions: |Rule: |OpenFlow actions=|Resubmitted |No match|recirc\(|Translation failed|This flow is handled)`)
+	switchLine = lazyregexp.New(`^(?:Flow: |Bridge: |bridge\("|-{3,}$|={20,}$|Final flow: |Megaflow: |Relevant fields: |Datapath actions: |Rule: |OpenFlow actions=|Resubmitted |No match|recirc\(|Translation failed|This flow is handled)`)
 	// logicalLine matches the lines of ovn-trace that have none.
-	logicalLine = regexp.MustCompile(`^(?:[a-z_0-9]+(?: \{|\(.*|)$|-{3,}$|\d{1,3}\. |/\*|\*\*\*|\};?$|select: |LOG: )|[;{]$|\*/$`)
-	tailLine    = regexp.MustCompile(`^(?:This flow is handled by the userspace|\s*- .*\.$|Translation failed|={20,}$|recirc\(|Trace reached the rec|Queued but not| ?Replacing src/dst| ?(?:Initial|Modified) flow:)`)
+	logicalLine = lazyregexp.New(`^(?:[a-z_0-9]+(?: \{|\(.*|)$|-{3,}$|\d{1,3}\. |/\*|\*\*\*|\};?$|select: |LOG: )|[;{]$|\*/$`)
+	tailLine    = lazyregexp.New(`^(?:This flow is handled by the userspace|\s*- .*\.$|Translation failed|={20,}$|recirc\(|Trace reached the rec|Queued but not| ?Replacing src/dst| ?(?:Initial|Modified) flow:)`)
 	// headLine matches the lines of the heading of a further pass below its first.
-	headLine = regexp.MustCompile(`^ ?(?:Replacing src/dst|Initial flow:|Modified flow:)`)
+	headLine = lazyregexp.New(`^ ?(?:Replacing src/dst|Initial flow:|Modified flow:)`)
 	// gapLine matches what stands for lines that were left out.
-	gapLine = regexp.MustCompile(`(?i)^\W*(?:\.{3,}|…|(?:snip|snipped|truncated|skipped|omitted|--more--)\b.*)\W*$`)
+	gapLine = lazyregexp.New(`(?i)^\W*(?:\.{3,}|…|(?:snip|snipped|truncated|skipped|omitted|--more--)\b.*)\W*$`)
 	// flatAction matches the actions and remarks of a trace that has lost its indentation.
-	flatAction = regexp.MustCompile(`^(?:\S+$|->|>>|[a-z_0-9]+[(:=]|\S+ <<<<$|Restoring actions|Resuming from|bucket |skipping output|suppressing side)`)
+	flatAction = lazyregexp.New(`^(?:\S+$|->|>>|[a-z_0-9]+[(:=]|\S+ <<<<$|Restoring actions|Resuming from|bucket |skipping output|suppressing side)`)
 )
 
 // Take adds a line to the output, and returns false for one that does not belong to it.

@@ -2,9 +2,9 @@ package versions
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 )
@@ -42,7 +42,7 @@ func Of(printed Pair, databases ...file.Info) Pair {
 // internalVersion matches the version in options:northd_internal_version: those of
 // OVN, of the southbound schema, and of the logical actions (ovn_get_internal_version()
 // in lib/ovn-util.c of OVN).
-var internalVersion = regexp.MustCompile(`^([0-9]+\.[0-9]+\.[0-9]+[^-\s]*)-`)
+var internalVersion = lazyregexp.New(`^([0-9]+\.[0-9]+\.[0-9]+[^-\s]*)-`)
 
 // northd returns the version of OVN in options:northd_internal_version, "" for none.
 func northd(internal string) string {

@@ -1,10 +1,10 @@
 package versions
 
-import "regexp"
+import "ovs-offline/internal/lazyregexp"
 
 var (
-	printedOVS = regexp.MustCompile(`\(Open vSwitch\) ([0-9]\S*)`)
-	printedOVN = regexp.MustCompile(`(?m)^ovn-[a-z]+ ([0-9]\S*)`)
+	printedOVS = lazyregexp.New(`\(Open vSwitch\) ([0-9]\S*)`)
+	printedOVN = lazyregexp.New(`(?m)^ovn-[a-z]+ ([0-9]\S*)`)
 )
 
 // PrintedOVS returns the version of Open vSwitch that its programs print with
@@ -15,7 +15,7 @@ func PrintedOVS(text []byte) string { return firstMatch(printedOVS, text) }
 // none. The other version in it belongs to the Open vSwitch that it was built with.
 func PrintedOVN(text []byte) string { return firstMatch(printedOVN, text) }
 
-func firstMatch(pattern *regexp.Regexp, text []byte) string {
+func firstMatch(pattern *lazyregexp.Regexp, text []byte) string {
 	if match := pattern.FindSubmatch(text); match != nil {
 		return string(match[1])
 	}

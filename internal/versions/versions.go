@@ -4,10 +4,11 @@ package versions
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Pair are the versions of Open vSwitch and OVN, "" if unknown.
@@ -44,7 +45,7 @@ func Minor(version string) string {
 // has 3.1, and 3.10.0 does not.
 func Has(version, wanted string) bool { return strings.HasPrefix(version+".", wanted+".") }
 
-var leadingNumbers = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)*`)
+var leadingNumbers = lazyregexp.New(`^[0-9]+(?:\.[0-9]+)*`)
 
 // numbers returns the numbers at the beginning of a version: 3, 1, 0 of "3.1.0~git1".
 func numbers(version string) []int {

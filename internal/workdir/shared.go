@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // sharedName is the name of the folder, beside the workdirs of several nodes, with the
@@ -37,7 +38,7 @@ func (d *Dir) Home(kind Kind, digest, root string) string {
 	return filepath.Join(d.Shared(), string(kind)+"-"+hex.EncodeToString(sum[:8]))
 }
 
-var homeName = regexp.MustCompile(`^(ovn_nb|ovn_sb)-[0-9a-f]{16}$`)
+var homeName = lazyregexp.New(`^(ovn_nb|ovn_sb)-[0-9a-f]{16}$`)
 
 // Homes returns the paths of the homes in a folder that Shared returned, by the kind of
 // the database. There are none in a folder that another user owns or can write to.

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/choose"
@@ -90,7 +90,7 @@ func checkWorkdir(path string) Check {
 	return check
 }
 
-var toolVersion = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+\S*`)
+var toolVersion = lazyregexp.New(`[0-9]+\.[0-9]+\.[0-9]+\S*`)
 
 // checkTools checks the programs that local processes need.
 func checkTools(ctx context.Context) []Check {

@@ -9,13 +9,13 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/lazyregexp"
 )
 
 // manifestName is the file of an archive of docker save that lists its images.
@@ -105,7 +105,7 @@ func openDockerArchive(files *tarFiles, wanted string) (*Source, error) {
 
 // digestName matches the name of a file that is its digest: docker save before version 25
 // and podman save append .json, and go-containerregistry begins with sha256.
-var digestName = regexp.MustCompile(`^(?:sha256:)?([0-9a-f]{64})(?:\.json)?$`)
+var digestName = lazyregexp.New(`^(?:sha256:)?([0-9a-f]{64})(?:\.json)?$`)
 
 // checkConfig compares a configuration with the digest in its name, if there is one.
 func checkConfig(name string, config []byte) error {

@@ -2,10 +2,10 @@ package lab
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/node"
 )
 
@@ -189,7 +189,7 @@ type column struct {
 	word             string // with the column's own name
 }
 
-var columnWord = regexp.MustCompile(`^([A-Za-z][\w-]*)(?::("(?:[^"\\]|\\.)*"|[^=]*))?(=|$)`)
+var columnWord = lazyregexp.New(`^([A-Za-z][\w-]*)(?::("(?:[^"\\]|\\.)*"|[^=]*))?(=|$)`)
 
 // readColumn reads a word of ovs-vsctl. The column has to be on the list of the table.
 func readColumn(t table, word string) (c column, err error) {

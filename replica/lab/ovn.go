@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
@@ -122,7 +122,7 @@ func (l *lab) namedChassis(ctx context.Context) (string, error) {
 type logicalPort struct{ name, iface string }
 
 // plainName matches the names of logical ports that an interface can have.
-var plainName = regexp.MustCompile(`^\w[\w.-]{0,14}$`)
+var plainName = lazyregexp.New(`^\w[\w.-]{0,14}$`)
 
 // missingInterfaces returns the logical ports of VMs and pods, if no interface belongs to one.
 func (l *lab) missingInterfaces(ctx context.Context, db *ovsdb.Client) (ports []logicalPort, err error) {

@@ -3,10 +3,10 @@ package lab
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 )
 
@@ -90,7 +90,7 @@ func (s *step) checkSwitch(options, operands []string, command switchCommand) er
 	return nil
 }
 
-var managementSocket = regexp.MustCompile(`^(?:unix:)?/[\w./-]*/([\w.-]+)\.mgmt$`)
+var managementSocket = lazyregexp.New(`^(?:unix:)?/[\w./-]*/([\w.-]+)\.mgmt$`)
 
 // bridgeOf returns the bridge that a word names, by its name or by its management socket; "" for another address.
 func bridgeOf(word string) string {

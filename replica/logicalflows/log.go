@@ -3,13 +3,14 @@ package logicalflows
 import (
 	"bufio"
 	"os"
-	"regexp"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // warning matches the end of a line of ovn-trace's log about a text that it can't parse:
 // the mark, the part of the flow that the text is, and the reason, which a text with a
 // template has not (parse_lflow_for_datapath in utilities/ovn-trace.c).
-var warning = regexp.MustCompile(markPattern + `: parsing (?:expression|actions) failed(?: \((.*)\))?$`)
+var warning = lazyregexp.New(markPattern + `: parsing (?:expression|actions) failed(?: \((.*)\))?$`)
 
 // maxLine is the maximum number of bytes of a line that are read. The texts of logical
 // flows have up to some hundred KB, where an ACL names many addresses.

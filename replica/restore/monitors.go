@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
@@ -295,7 +295,7 @@ func checkSFlow(ctx context.Context, sw *Switch, rec *Recorded, bridge *Bridge, 
 }
 
 // fromPort matches a datapath flow for packets that a port receives.
-var fromPort = regexp.MustCompile(`\brecirc_id\(0\).*\bin_port\(([^)]+)\)`)
+var fromPort = lazyregexp.New(`\brecirc_id\(0\).*\bin_port\(([^)]+)\)`)
 
 // compareSampled reports recorded datapath flows that contradict sFlow: all
 // packets that the bridge's ports receive are sampled, except those that

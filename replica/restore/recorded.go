@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
@@ -88,7 +88,7 @@ func (r *Recorded) listed(name, column string) (map[string]string, error) {
 }
 
 // mapElement matches an element of a map as ovs-vsctl prints it.
-var mapElement = regexp.MustCompile(`(\w+)=(?:"([^"]*)"|([^",}]*))`)
+var mapElement = lazyregexp.New(`(\w+)=(?:"([^"]*)"|([^",}]*))`)
 
 // listedMap reads a map as ovs-vsctl prints it.
 func listedMap(text string) map[string]string {

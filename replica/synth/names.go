@@ -3,10 +3,10 @@ package synth
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 )
@@ -35,7 +35,7 @@ func newNames(node *node, southbound *Southbound, bridges []string) *names {
 }
 
 // neutronID matches the UUID that is the name of a port of neutron.
-var neutronID = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var neutronID = lazyregexp.New(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // interfaceOf returns the name and the type of the interface of a logical port. Neutron and
 // OVN-Kubernetes derive some names from the names of logical ports.
@@ -64,7 +64,7 @@ func (m *names) interfaceOf(binding ovn.Binding) (name, kind string) {
 }
 
 // unplain matches what a placeholder does not take from the name of a logical port.
-var unplain = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var unplain = lazyregexp.New(`[^A-Za-z0-9_.-]+`)
 
 // uniqueName returns a name as it is if a network device can have it and none has it yet. Else
 // it is made of the beginning of the name and of a hash of the logical port.
@@ -109,4 +109,4 @@ func (m *names) uplink(bridge string) string {
 
 // madeBridge matches the name of a bridge that OVN-Kubernetes made for a device with one of
 // the usual names.
-var madeBridge = regexp.MustCompile(`^br(?:eth|en|bond|wl|ib)[a-z0-9]*$`)
+var madeBridge = lazyregexp.New(`^br(?:eth|en|bond|wl|ib)[a-z0-9]*$`)

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/odp"
 	"ovs-offline/internal/pass"
 )
@@ -219,7 +219,7 @@ func (h hashing) try(ctx context.Context, hashes []int) ([]alternative, error) {
 	return withoutRepeats(list), nil
 }
 
-var anyRecirculation = regexp.MustCompile(`recirc\(0x[0-9a-f]+\)|recirc_id=\d+`)
+var anyRecirculation = lazyregexp.New(`recirc\(0x[0-9a-f]+\)|recirc_id=\d+`)
 
 // effectOf returns what a pass does, without the ids that differ between two runs.
 func effectOf(printed *pass.Pass) string {

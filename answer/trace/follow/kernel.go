@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	wire "ovs-offline/answer/trace/frame"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/netns"
 	"ovs-offline/internal/pass"
 	"ovs-offline/replica/linux"
@@ -95,7 +95,7 @@ func (s *kernelStep) run(ctx context.Context, frame frame) error {
 }
 
 // counting matches rules of iptables and nft that decide by chance, or by what they counted before.
-var counting = regexp.MustCompile(`-m (?:statistic|limit|hashlimit|connlimit|recent|quota)\b|\b(?:numgen|limit rate|ct count|quota)\b`)
+var counting = lazyregexp.New(`-m (?:statistic|limit|hashlimit|connlimit|recent|quota)\b|\b(?:numgen|limit rate|ct count|quota)\b`)
 
 // countingRules returns sentences about the rules of the pass that decide by chance, or by what they counted before.
 func (s *kernelStep) countingRules() (all []string) {

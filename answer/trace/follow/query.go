@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/pass"
 )
 
@@ -81,7 +81,7 @@ func (q *query) inPort(bridge string) string {
 	return ""
 }
 
-var recirculations = regexp.MustCompile(`\brecirc\((0x[0-9a-f]+)\)`)
+var recirculations = lazyregexp.New(`\brecirc\((0x[0-9a-f]+)\)`)
 
 // initialPacket returns the packet as the pass begins, with the registers and other metadata
 // of the pipeline. If a recirculation restores them, they are in the further passes that

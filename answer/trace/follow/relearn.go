@@ -3,12 +3,12 @@ package follow
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/pass"
 )
@@ -156,7 +156,7 @@ func (l *learned) evaluate(ctx context.Context) (rule, error) {
 }
 
 // settings matches the arguments of a learn action that are neither match nor action.
-var settings = regexp.MustCompile(`^((idle_timeout|hard_timeout|fin_idle_timeout|fin_hard_timeout|table|priority|cookie|limit)=.*|delete_learned|send_flow_rem)$`)
+var settings = lazyregexp.New(`^((idle_timeout|hard_timeout|fin_idle_timeout|fin_hard_timeout|table|priority|cookie|limit)=.*|delete_learned|send_flow_rem)$`)
 
 // add adds what an argument of a learn action adds to the flow, with the values of a packet.
 func (r *rule) add(argument string, packet flow.Packet) error {
@@ -218,7 +218,7 @@ func (r rule) matches(packet flow.Packet) (bool, error) {
 	return true, nil
 }
 
-var register = regexp.MustCompile(`^(reg[0-9]+|metadata|tun_id|pkt_mark)$`)
+var register = lazyregexp.New(`^(reg[0-9]+|metadata|tun_id|pkt_mark)$`)
 
 // fieldOf returns the value of a whole field; ok is false if the packet has no such field.
 func fieldOf(packet flow.Packet, name string) (value string, ok bool) {

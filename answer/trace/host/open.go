@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/odp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
@@ -258,7 +258,7 @@ func (r *reader) addAgentNetworks(bridges []ovsdb.Row) {
 func (r *reader) remark(text string) { r.Remarks = append(r.Remarks, text) }
 
 // mapping matches a TLV mapping as openflow.TLVMap prints it.
-var mapping = regexp.MustCompile(`^\{class=(\S+?),type=(\S+?),len=\S+?\}->(tun_metadata\d+)$`)
+var mapping = lazyregexp.New(`^\{class=(\S+?),type=(\S+?),len=\S+?\}->(tun_metadata\d+)$`)
 
 // readOptions reads the Geneve options of each bridge. Without a dump, the option of OVN
 // is mapped as ovn-controller maps it, which start does as well.

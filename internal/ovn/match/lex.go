@@ -6,8 +6,9 @@ package match
 import (
 	"encoding/json"
 	"net/netip"
-	"regexp"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // kind is the kind of a token.
@@ -118,7 +119,7 @@ func wordOf(match string) (t token, length int) {
 	return token{integer, match[:length]}, length
 }
 
-var inBrackets = regexp.MustCompile(`^\[[0-9]+(\.\.[0-9]+)?\]`)
+var inBrackets = lazyregexp.New(`^\[[0-9]+(\.\.[0-9]+)?\]`)
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
@@ -154,7 +155,7 @@ func isConstant(word string) bool {
 	return strings.Contains(word, ":") && (isMAC.MatchString(word) || isAddress(word))
 }
 
-var isMAC = regexp.MustCompile(`^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$`)
+var isMAC = lazyregexp.New(`^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$`)
 
 func isAddress(text string) bool {
 	_, err := netip.ParseAddr(text)

@@ -2,9 +2,10 @@ package match
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Problem says why ovn-controller can't read a match, "" if it can, or if this package does not know.
@@ -239,7 +240,7 @@ func (p *parser) constant(of field) {
 }
 
 var (
-	isNumber  = regexp.MustCompile(`^(0[xX][0-9A-Fa-f]+|[0-9]+)$`)
+	isNumber  = lazyregexp.New(`^(0[xX][0-9A-Fa-f]+|[0-9]+)$`)
 	malformed = "`%s' is no address or number"
 )
 

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"net/netip"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/netns"
 	"ovs-offline/internal/ovn"
@@ -62,7 +62,7 @@ func isAgentRouter(namespace string) bool {
 }
 
 // floating matches the rule of a floating IP, as iptables-save prints it.
-var floating = regexp.MustCompile(`^-A neutron-\S+-PREROUTING -d (\S+?)(?:/32)? .*-j DNAT --to-destination (\S+)$`)
+var floating = lazyregexp.New(`^-A neutron-\S+-PREROUTING -d (\S+?)(?:/32)? .*-j DNAT --to-destination (\S+)$`)
 
 // floatingIPs returns the floating IPs in the output of iptables-save with the addresses that they stand for.
 func floatingIPs(path string) map[netip.Addr]string {
@@ -80,7 +80,7 @@ func floatingIPs(path string) map[netip.Addr]string {
 const filterPrefix = 10
 
 // guarding matches the rule by which that driver lets a port send with its own address.
-var guarding = regexp.MustCompile(`^-A neutron-openvswi-s(\S+) -s (\S+?)(?:/(?:32|128))? -m mac --mac-source \S+ .*-j RETURN$`)
+var guarding = lazyregexp.New(`^-A neutron-openvswi-s(\S+) -s (\S+?)(?:/(?:32|128))? -m mac --mac-source \S+ .*-j RETURN$`)
 
 // filteredAddresses returns the addresses of ports that the driver iptables_hybrid protects, by the beginnings of
 // the ports' UUIDs.
@@ -99,7 +99,7 @@ func filteredAddresses(namespaces []netns.Namespace) map[string][]netip.Addr {
 }
 
 // eachMatch calls use with what an expression finds in each line of a file. What can't be read has no matches.
-func eachMatch(path string, expression *regexp.Regexp, use func(match []string)) {
+func eachMatch(path string, expression *lazyregexp.Regexp, use func(match []string)) {
 	file, err := os.Open(cmp.Or(path, os.DevNull))
 	if err != nil {
 		return

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/services"
@@ -329,7 +329,7 @@ func nameOf(endpoint *Endpoint, ids map[string]string) {
 }
 
 // isPodName matches NAMESPACE_NAME: neither name can have an underscore (RFC 1123).
-var isPodName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?_[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+var isPodName = lazyregexp.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?_[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
 
 // add adds an endpoint under all its names.
 func (l *loader) add(endpoint Endpoint) {

@@ -2,11 +2,11 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 )
@@ -53,7 +53,7 @@ func (r *Rules) StageOf(f Flow) (string, error) {
 }
 
 // state matches the parts of a match about conntrack and registers.
-var state = regexp.MustCompile(`!?\b(?:reg|ct|flags|xreg|xxreg)[^&|()]*`)
+var state = lazyregexp.New(`!?\b(?:reg|ct|flags|xreg|xxreg)[^&|()]*`)
 
 // Candidate is a logical flow of a stage that may match packets between two ports.
 type Candidate struct {

@@ -2,12 +2,12 @@ package rules
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Subject is a packet in a pipeline, with the logical ports by which it entered and leaves, ""
@@ -40,7 +40,7 @@ type matcher struct {
 	depth   int
 }
 
-var matchToken = regexp.MustCompile(`"[^"]*"|&&|\|\||[=!<>]=|[()!{},<>]|[^\s()!{},<>=&|"]+`)
+var matchToken = lazyregexp.New(`"[^"]*"|&&|\|\||[=!<>]=|[()!{},<>]|[^\s()!{},<>=&|"]+`)
 
 // evaluate returns how far a match holds for a packet.
 func (n *Network) evaluate(match string, s Subject) holding {
@@ -142,7 +142,7 @@ func (m *matcher) comparison() holding {
 }
 
 // registerBit matches a bit of a register, as ovn-northd writes it.
-var registerBit = regexp.MustCompile(`^(reg[0-9])\[([0-9]+)\]$`)
+var registerBit = lazyregexp.New(`^(reg[0-9])\[([0-9]+)\]$`)
 
 // state evaluates a bit of a register, or a flag of ct_state; known is false for another field,
 // and where the packet's state is not known.

@@ -2,10 +2,11 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Reason is the reason for a drop. The list is closed, so that scripts can rely on it.
@@ -179,8 +180,8 @@ func reason(rule Rule, step Step, l Layout) Reason {
 }
 
 var (
-	fragMTU = regexp.MustCompile(`icmp[46]\.frag_mtu = (\d+)`)
-	ofPort  = regexp.MustCompile(`(inport|outport) == "([^"]+)"`)
+	fragMTU = lazyregexp.New(`icmp[46]\.frag_mtu = (\d+)`)
+	ofPort  = lazyregexp.New(`(inport|outport) == "([^"]+)"`)
 )
 
 // Limit returns the gateway_mtu in bytes for which a logical flow answers a packet with an

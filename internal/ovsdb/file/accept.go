@@ -2,15 +2,16 @@ package file
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // ovsdb-server stops at a transaction with a table or a column that the schema does not have, or
 // with a value that the column can't hold, or that refers to no row. Only a damaged record has such values.
 
-var uuidText = regexp.MustCompile(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+var uuidText = lazyregexp.New(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // strip removes from the change of a row what ovsdb-server refuses, and counts it.
 func (db *database) strip(id rowID, change columns) {

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 )
@@ -279,7 +279,7 @@ func (q *entryQueue) cut(position int64) error {
 // compacted matches the comment of a transaction with the whole content of a standalone
 // file, as ovsdb-server, ovsdb-tool and ovsdb-client write it (ovsdb/ovsdb.c, ovsdb-tool.c,
 // ovsdb-client.c and trigger.c of Open vSwitch).
-var compacted = regexp.MustCompile(`^(?:compact|convert|created from |produced by "ovsdb-client backup")`)
+var compacted = lazyregexp.New(`^(?:compact|convert|created from |produced by "ovsdb-client backup")`)
 
 // isOwnMember reports whether a member of a transaction is about the transaction itself.
 func isOwnMember(key string) bool { return strings.HasPrefix(key, "_") }

@@ -2,9 +2,10 @@ package file
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // printValue prints a value as ovs-vsctl does (ovsdb_datum_to_string() in
@@ -41,7 +42,7 @@ func (e element) print(isMap bool) string {
 }
 
 // word matches the strings that ovs-vsctl prints without quotes.
-var word = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+var word = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // printAtom prints an <atom> of RFC 7047, 5.1.
 func printAtom(text string) string {

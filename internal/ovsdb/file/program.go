@@ -2,7 +2,8 @@ package file
 
 import (
 	"bytes"
-	"regexp"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // versionKey is the end of the key of every statement about the version of a program. It
@@ -12,15 +13,15 @@ var versionKey = []byte(`_version"`)
 // statements are the keys before versionKey, and what follows it.
 var statements = []struct {
 	before []byte
-	after  *regexp.Regexp
+	after  *lazyregexp.Regexp
 }{
 	// The column ovs_version of the table Open_vSwitch, which ovs-ctl sets when it starts
 	// ovs-vswitchd (ovs-vswitchd.conf.db(5)).
-	{[]byte(`"ovs`), regexp.MustCompile(`^_version"\s*:\s*"([^"\\]{1,64})"`)},
+	{[]byte(`"ovs`), lazyregexp.New(`^_version"\s*:\s*"([^"\\]{1,64})"`)},
 	// The option northd_internal_version of NB_Global and SB_Global, which ovn-northd sets
 	// since OVN 20.12, and with which ovn-controller compares its own version
 	// (ovn-controller(8), external_ids:ovn-match-northd-version).
-	{[]byte(`"northd_internal`), regexp.MustCompile(`^_version"\s*,\s*"([^"\\]{1,64})"`)},
+	{[]byte(`"northd_internal`), lazyregexp.New(`^_version"\s*,\s*"([^"\\]{1,64})"`)},
 }
 
 // maxStatement is longer than any statement, in bytes.

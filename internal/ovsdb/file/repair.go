@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // cutOff begins the reason to leave out a record that ends before its length.
@@ -32,7 +33,7 @@ func (c *converter) repair(record *record) (body []byte, reason string) {
 // pattern for one matched the middle of every UUID, which became 53:4f:53 ("SOS") and
 // three random bytes, the same for the same middle (sos issue 3736, up to sos 4.8.0):
 // 0190fe17-d1ae-7091-a034-22ade2121dc0 -> 01953:4f:53:1b:2c:3d-22ade2121dc0.
-var mangledUUID = regexp.MustCompile(`\b([0-9a-f]{3})53:4f:53:([0-9a-f]{2}):([0-9a-f]{2}):([0-9a-f])([0-9a-f])-([0-9a-f]{12})\b`)
+var mangledUUID = lazyregexp.New(`\b([0-9a-f]{3})53:4f:53:([0-9a-f]{2}):([0-9a-f]{2}):([0-9a-f])([0-9a-f])-([0-9a-f]{12})\b`)
 
 // repairUUIDs gives mangled UUIDs the form of a UUID, always the same for the same
 // text, and returns their number. ovsdb-server refuses a row without a UUID, and the

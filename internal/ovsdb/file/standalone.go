@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 )
@@ -278,7 +278,7 @@ func (c *converter) drop(record *record, reason string) {
 }
 
 // rowKey matches the name of a row in a transaction that inserts or changes it.
-var rowKey = regexp.MustCompile(`"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})":\{`)
+var rowKey = lazyregexp.New(`"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})":\{`)
 
 // maxDrops bounds the number of left-out records that have a remark of their own.
 const maxDrops = 5

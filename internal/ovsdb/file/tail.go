@@ -8,10 +8,10 @@ import (
 	"io"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
 )
@@ -110,10 +110,10 @@ func (t *tail) isWhole(table string, row columns) bool {
 
 var (
 	// rowOrTable matches the beginning of a member of an object whose value is an object.
-	rowOrTable = regexp.MustCompile(`"((?:[^"\\]|\\.){1,64})":\{`)
+	rowOrTable = lazyregexp.New(`"((?:[^"\\]|\\.){1,64})":\{`)
 	// compactedMark matches what only a record with the whole content of a database has: the comment
 	// of ovsdb-server, or members of the first record of a cluster member (ovsdb(5)).
-	compactedMark = regexp.MustCompile(`"_comment":"(?:compact|convert|created from )|"prev_(?:eid|index|servers|term)":`)
+	compactedMark = lazyregexp.New(`"_comment":"(?:compact|convert|created from )|"prev_(?:eid|index|servers|term)":`)
 )
 
 // addRest takes the rows in the rest of a record whose beginning is missing.

@@ -1,9 +1,10 @@
 package raft
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // Status is what a server of a cluster says of itself (cluster/status, ovsdb-server(1)). The numbers that a text can
@@ -55,13 +56,13 @@ type Peer struct {
 var (
 	// printedStatus matches the beginning of what cluster/status prints, with the end of a line that a
 	// terminal of `oc rsh` may add. People leave out the first line.
-	printedStatus = regexp.MustCompile(`^(?:\S+\r?\n)?Name: \S+\r?\nCluster ID: `)
-	longID        = regexp.MustCompile(`\(([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)`)
-	printedPeer   = regexp.MustCompile(`^(\S+) \(([0-9a-f]{4}) at ([^)]+)\)(.*)$`)
-	lastMessage   = regexp.MustCompile(`last msg ([0-9]+) ms ago`)
-	votedFor      = regexp.MustCompile(`\(voted for ([^ )]+)\)`)
-	phaseOf       = regexp.MustCompile(`\((adding: [a-z ]+|removing)\)`)
-	matchIndex    = regexp.MustCompile(`match_index=([0-9]+)`)
+	printedStatus = lazyregexp.New(`^(?:\S+\r?\n)?Name: \S+\r?\nCluster ID: `)
+	longID        = lazyregexp.New(`\(([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)`)
+	printedPeer   = lazyregexp.New(`^(\S+) \(([0-9a-f]{4}) at ([^)]+)\)(.*)$`)
+	lastMessage   = lazyregexp.New(`last msg ([0-9]+) ms ago`)
+	votedFor      = lazyregexp.New(`\(voted for ([^ )]+)\)`)
+	phaseOf       = lazyregexp.New(`\((adding: [a-z ]+|removing)\)`)
+	matchIndex    = lazyregexp.New(`match_index=([0-9]+)`)
 )
 
 // maxPeers bounds the servers that are read of a status. Clusters have three or five.
@@ -246,7 +247,7 @@ func parsePeer(line string) (peer Peer, ok bool) {
 		return peer, false
 	}
 	rest := match[4]
-	first := func(pattern *regexp.Regexp) string {
+	first := func(pattern *lazyregexp.Regexp) string {
 		if found := pattern.FindStringSubmatch(rest); found != nil {
 			return found[1]
 		}

@@ -11,13 +11,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"ovs-offline/internal/fault"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/versions"
 	"ovs-offline/replica/runtime/engine"
 )
@@ -55,8 +55,8 @@ var ErrBadBuild = fault.Wrap(fault.Usage, errors.New("the image can't be built")
 
 var (
 	// A name in git: no option, no range, no shell character.
-	commitName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
-	platformName = regexp.MustCompile(`^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$`)
+	commitName   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
+	platformName = lazyregexp.New(`^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$`)
 )
 
 // FromSource reports whether the image is built from source.

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/command"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/replica/report"
@@ -191,7 +191,7 @@ func badTable(name string) bool {
 }
 
 // counted matches the counters that iptables-save -c writes in front of a rule.
-var counted = regexp.MustCompile(`^\[\d+:\d+\] `)
+var counted = lazyregexp.New(`^\[\d+:\d+\] `)
 
 // readRule reads one rule of a table.
 func (s *space) readRule(table *savedTable, line string) {
@@ -209,8 +209,8 @@ func (s *space) readRule(table *savedTable, line string) {
 }
 
 var (
-	atLine   = regexp.MustCompile(`(?i)line:? (\d+)`)
-	cantLoad = regexp.MustCompile("Couldn't (?:load|find) (?:match|target) `([^']+)'")
+	atLine   = lazyregexp.New(`(?i)line:? (\d+)`)
+	cantLoad = lazyregexp.New("Couldn't (?:load|find) (?:match|target) `([^']+)'")
 )
 
 // tooLong is what the programs say when the kernel can't take all rules in one message. The programs ask for more
@@ -417,7 +417,7 @@ func (s *space) run(ctx context.Context, input []byte, argv ...string) ([]byte, 
 }
 
 // macAddress matches a MAC: versions of iptables differ in its letters.
-var macAddress = regexp.MustCompile(`\b[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\b`)
+var macAddress = lazyregexp.New(`\b[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\b`)
 
 // plainFilter returns a rule in the form in which rules are compared: what versions of iptables print differently, and
 // means the same, is the same.

@@ -7,11 +7,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/replica/report"
 )
 
@@ -203,7 +203,7 @@ func (r *ruleset) input() *nftInput {
 }
 
 // nftError matches how nft names a line.
-var nftError = regexp.MustCompile(`(?m)^(?:/dev/stdin|<cmdline>|-):(\d+):[0-9-]+: Error: (.*)$`)
+var nftError = lazyregexp.New(`(?m)^(?:/dev/stdin|<cmdline>|-):(\d+):[0-9-]+: Error: (.*)$`)
 
 // nftLoader loads tables, as many rules at a time as the kernel takes in one message.
 type nftLoader struct {

@@ -5,11 +5,11 @@ package keeper
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 )
 
@@ -50,9 +50,9 @@ type nftRule struct {
 const maxTables = 200
 
 var (
-	nftHandle  = regexp.MustCompile(`\s*# handle (\d+)\s*$`)
-	nftCounter = regexp.MustCompile(`\bcounter packets \d+ bytes \d+`)
-	nftName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]{0,120}$`)
+	nftHandle  = lazyregexp.New(`\s*# handle (\d+)\s*$`)
+	nftCounter = lazyregexp.New(`\bcounter packets \d+ bytes \d+`)
+	nftName    = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_./-]{0,120}$`)
 )
 
 // nftFamilies are the families of tables.
@@ -209,7 +209,7 @@ func (p *rulesetReader) inChain(line string, handle uint64) {
 }
 
 // header matches what a chain has before its rules.
-var header = regexp.MustCompile(`^(type (filter|nat|route) hook (prerouting|input|forward|output|postrouting|ingress|egress)( devices? [^;]+)? priority [a-z0-9 +-]+;( policy (accept|drop);)?|policy (accept|drop);?|comment "[^"]*")$`)
+var header = lazyregexp.New(`^(type (filter|nat|route) hook (prerouting|input|forward|output|postrouting|ingress|egress)( devices? [^;]+)? priority [a-z0-9 +-]+;( policy (accept|drop);)?|policy (accept|drop);?|comment "[^"]*")$`)
 
 func isHeader(statement string) bool { return header.MatchString(statement) }
 
@@ -290,8 +290,8 @@ func plainRule(text string) string {
 }
 
 var (
-	valueOf = regexp.MustCompile(`"[^"]*"|[0-9a-fA-F]*[0-9:.][0-9a-fA-F:./-]*`)
-	expires = regexp.MustCompile(` expires [0-9a-z]+`)
+	valueOf = lazyregexp.New(`"[^"]*"|[0-9a-fA-F]*[0-9:.][0-9a-fA-F:./-]*`)
+	expires = lazyregexp.New(` expires [0-9a-z]+`)
 )
 
 // shape returns a rule without its values, by which rules are alike.

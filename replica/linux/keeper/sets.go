@@ -6,11 +6,11 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 	"ovs-offline/replica/report"
 )
@@ -48,9 +48,9 @@ func (s *space) restoreSets(ctx context.Context) {
 }
 
 var (
-	setName  = regexp.MustCompile(`^[A-Za-z0-9_.:+@%/!?&=~-]{1,31}$`)
-	setType  = regexp.MustCompile(`^(hash|bitmap|list):[a-z,]+$`)
-	changing = regexp.MustCompile(` (timeout|packets|bytes|initval|bucketsize|hashsize) (0x[0-9a-f]+|[0-9]+)`)
+	setName  = lazyregexp.New(`^[A-Za-z0-9_.:+@%/!?&=~-]{1,31}$`)
+	setType  = lazyregexp.New(`^(hash|bitmap|list):[a-z,]+$`)
+	changing = lazyregexp.New(` (timeout|packets|bytes|initval|bucketsize|hashsize) (0x[0-9a-f]+|[0-9]+)`)
 )
 
 // readSets reads the sets through the gate.
@@ -109,7 +109,7 @@ func (s *space) badSet(words []string) string {
 }
 
 // setLine matches how ipset names a line.
-var setLine = regexp.MustCompile(`Error in line (\d+): (.*)`)
+var setLine = lazyregexp.New(`Error in line (\d+): (.*)`)
 
 // loadSets loads the sets, and loads them again without the refused lines. It returns the sets that were loaded.
 func (s *space) loadSets(ctx context.Context, recorded []savedSet) []savedSet {

@@ -7,11 +7,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/command"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
@@ -169,9 +169,9 @@ func (l *loaded) compare() {
 
 var (
 	// switchError matches the error of a switch as ovs-ofctl prints it.
-	switchError = regexp.MustCompile(`(?:OFPT_ERROR[^:]*: |Error )([A-Z0-9]+_[A-Z0-9_]+)`)
+	switchError = lazyregexp.New(`(?:OFPT_ERROR[^:]*: |Error )([A-Z0-9]+_[A-Z0-9_]+)`)
 	// inputError matches the error of ovs-ofctl about a line of its input.
-	inputError = regexp.MustCompile(`(?m)^ovs-ofctl: -:(\d+): (.*)`)
+	inputError = lazyregexp.New(`(?m)^ovs-ofctl: -:(\d+): (.*)`)
 )
 
 // parseError returns the line of its input, from 0, that ovs-ofctl could not

@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/replica/report"
 )
@@ -285,7 +285,7 @@ func (l *loader) prepareFlow(flow openflow.Flow) entry {
 
 // wholeLoad matches the load of a whole register. Dumps of OpenFlow 1.2 to 1.4
 // print no set_field so.
-var wholeLoad = regexp.MustCompile(`(?:=|,)load:[^,()]*->[A-Za-z0-9_]+\[\]`)
+var wholeLoad = lazyregexp.New(`(?:=|,)load:[^,()]*->[A-Za-z0-9_]+\[\]`)
 
 // printsLoad reports whether a dump itself shows that the switch held a load.
 func printsLoad(flow openflow.Flow) bool {

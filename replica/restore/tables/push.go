@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/command"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 )
 
@@ -176,7 +176,7 @@ func rejectedEntry(err error, n int) (int, bool) {
 }
 
 // messageNumber returns the number (xid) of a message that was rejected.
-func messageNumber(pattern *regexp.Regexp, stderr string) (int, bool) {
+func messageNumber(pattern *lazyregexp.Regexp, stderr string) (int, bool) {
 	match := pattern.FindStringSubmatch(stderr)
 	if match == nil {
 		return 0, false
@@ -186,6 +186,6 @@ func messageNumber(pattern *regexp.Regexp, stderr string) (int, bool) {
 }
 
 var (
-	rejectedMessage = regexp.MustCompile(`(?m)^Error [A-Z0-9_]+ for: OFPT_(?:FLOW|GROUP)_MOD .*?\(xid=0x([0-9a-f]+)\)`)
-	rejectedCommit  = regexp.MustCompile(`(?m)^Error [A-Z0-9_]+ for: OFPT_BUNDLE_CONTROL .*?\(xid=0x([0-9a-f]+)\)`)
+	rejectedMessage = lazyregexp.New(`(?m)^Error [A-Z0-9_]+ for: OFPT_(?:FLOW|GROUP)_MOD .*?\(xid=0x([0-9a-f]+)\)`)
+	rejectedCommit  = lazyregexp.New(`(?m)^Error [A-Z0-9_]+ for: OFPT_BUNDLE_CONTROL .*?\(xid=0x([0-9a-f]+)\)`)
 )

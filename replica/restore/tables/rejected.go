@@ -2,9 +2,9 @@ package tables
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 )
@@ -27,7 +27,7 @@ func (l *loader) push(ctx context.Context, list []entry) error {
 	}.push(ctx, list)
 }
 
-var unknownWord = regexp.MustCompile(`^unknown (action|keyword) ([A-Za-z0-9_]+)$`)
+var unknownWord = lazyregexp.New(`^unknown (action|keyword) ([A-Za-z0-9_]+)$`)
 
 // unknownWords maps an action or a field ("action"|"keyword", name) that this
 // ovs-ofctl does not support to its error. A thousand flows of a newer OVS can hold the

@@ -14,10 +14,10 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 	"time"
 
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
@@ -103,7 +103,7 @@ func (r *Runtime) isOwn(container engine.Container) bool {
 	return container.Labels[LabelWorkdir] == r.workdir.Path()
 }
 
-var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
+var unsafeInName = lazyregexp.New(`[^A-Za-z0-9_.-]`)
 
 // name returns the name of a container. It contains the name of the working directory
 // and a hash of its path, because several directories can have the same name.

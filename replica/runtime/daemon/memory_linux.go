@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
-var vmData = regexp.MustCompile(`(?m)^VmData:\s+([0-9]+) kB$`)
+var vmData = lazyregexp.New(`(?m)^VmData:\s+([0-9]+) kB$`)
 
 // LimitMemory limits the memory of a process to what it uses now and the room that the
 // function returns for that, all in bytes. It returns the limit. Memory is what a
