@@ -67,16 +67,8 @@ func (o *checkOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 	if err != nil {
 		return err
 	}
-	if err := o.emit(found, func(page *show.Page) { found.Print(page, o.detail) }); err != nil {
-		return err
-	}
-	switch {
-	case len(found.Findings) > 0:
-		return errFound
-	case len(found.Unjudged) > 0:
-		return errIncomplete
-	}
-	return nil
+	err = o.emit(found, func(page *show.Page) { found.Print(page, o.detail) })
+	return worst(err, foundIf(len(found.Findings) > 0), incompleteIf(len(found.Unjudged) > 0))
 }
 
 // early prints the first findings to stderr while a check takes long: all of them follow in their order.

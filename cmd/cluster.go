@@ -139,11 +139,5 @@ func (o *clusterOptions) report(ctx context.Context, members []cluster.Member, l
 		errs = append(errs, fault.Wrap(fault.Undetermined, fmt.Errorf("nothing tells about a clustered database: give the database files of the servers (/var/lib/ovn/ovnnb_db.db, ovnsb_db.db), "+
 			"or what `ovs-appctl -t /var/run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound` printed on each")))
 	}
-	if len(report.Unjudged) > 0 {
-		errs = append(errs, errIncomplete)
-	}
-	if report.Found() {
-		errs = append(errs, errFound)
-	}
-	return worst(errs...)
+	return worst(append(errs, incompleteIf(len(report.Unjudged) > 0), foundIf(report.Found()))...)
 }

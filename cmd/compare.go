@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -29,8 +28,9 @@ func newCompare(shared *options) *cobra.Command {
 			"The comparison covers the objects of OVN and of Open vSwitch, where ports are bound, link states,\n" +
 			"errors, counters of faults, versions, and flows. A flow that differs because of another change is\n" +
 			"counted with that change; only the others are listed.\n\n" +
-			"Exit code 0: compared, whether or not something differs (\"same\" in -o json).\n" +
-			"Exit code 3: a part could not be compared.",
+			"Exit code 0: nothing differs (\"same\" in -o json).\n" +
+			"Exit code 3: nothing differs in what could be compared, and a part could not be compared.\n" +
+			"Exit code 4: something differs.",
 		Example: "  ovs-offline compare before.ovs-offline sosreport-compute1.tar.xz\n" +
 			"  ovs-offline compare case1 case2 -o html >changes.html",
 		RunE: func(command *cobra.Command, args []string) error { return o.run(command.Context(), args) },
@@ -62,7 +62,7 @@ func (o *compareOptions) run(ctx context.Context, captures []string) error {
 	} else {
 		err = o.emit(found, func(page *show.Page) { found.Print(page, o.detail) })
 	}
-	return errors.Join(err, incompleteIf(len(found.Missing) > 0))
+	return worst(err, foundIf(!found.Same), incompleteIf(len(found.Missing) > 0))
 }
 
 func (o *compareOptions) open(ctx context.Context, path string, earlier bool) (*compare.Side, error) {

@@ -30,7 +30,8 @@ func newDiff(shared *options) *cobra.Command {
 		Long: "Compare the OVS database of the node with the one of the running replica: statistics, states,\n" +
 			"errors and port numbers. Columns that describe this machine, and columns that ovs-offline\n" +
 			"changed to isolate the replica, are compared only if --columns names them.\n" +
-			"Each NAME is an interface, port or bridge; without any, all records are compared.",
+			"Each NAME is an interface, port or bridge; without any, all records are compared.\n\n" +
+			"Exit code 4: something differs.",
 		Example:           "  ovs-offline diff --columns link_state,error,ofport\n  ovs-offline diff eth0 -o yaml",
 		ValidArgsFunction: o.completeNames,
 		RunE:              o.withChosenNode(o.orInPod(always, o.withNodes(o.run))),
@@ -62,7 +63,8 @@ func (o *diffOptions) run(ctx context.Context, selected *set.Set, names []string
 	})
 	err := emitNodes(&o.IO, selected.Snapshot, outcomes, func(page *show.Page) { snapshot.PrintEach(page, outcomes, replica.PrintDifferences) })
 	o.printOwn(slices.Sorted(maps.Keys(own)))
-	return err
+	differs := slices.ContainsFunc(outcomes, func(outcome snapshot.Outcome[[]replica.Difference]) bool { return len(outcome.Value) > 0 })
+	return worst(err, foundIf(differs))
 }
 
 func (o *diffOptions) printOwn(columns []string) {

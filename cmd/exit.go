@@ -25,10 +25,17 @@ var (
 	// errIncomplete ends a command that did its work with a part missing. The command
 	// has printed which part.
 	errIncomplete = errors.New("incomplete")
-	// errFound ends a command that found something wrong: a node lacks what it should have, or a
-	// rule of check found a fault. The command has printed it.
+	// errFound ends a command that found something wrong, or that what it compares differs. The command has printed it.
 	errFound = errors.New("found")
 )
+
+// foundIf returns errFound if something was found.
+func foundIf(something bool) error {
+	if something {
+		return errFound
+	}
+	return nil
+}
 
 // exitCode ends a command with the exit code of the program that it ran.
 type exitCode int

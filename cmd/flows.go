@@ -114,15 +114,7 @@ func (o *flowsOptions) runDatapath(ctx context.Context, sources []flows.Source, 
 	if most := o.query.Limit; most > 0 && len(replayed.Flows) > most {
 		replayed.Flows = replayed.Flows[:most]
 	}
-	if err := o.emit(replayed, replayed.Print); err != nil {
-		return err
-	}
+	err = o.emit(replayed, replayed.Print)
 	o.page().WarnEach("", replayed.Remarks)
-	switch {
-	case replayed.Stale+replayed.Flapping > 0:
-		return errFound
-	case replayed.Untraced+replayed.Lost > 0:
-		return errIncomplete
-	}
-	return nil
+	return worst(err, foundIf(replayed.Stale+replayed.Flapping > 0), incompleteIf(replayed.Untraced+replayed.Lost > 0))
 }

@@ -182,7 +182,7 @@ func TestNothingIsLeftOfAKilledWhatIf(t *testing.T) {
 		}
 	}
 	const controller, replica = "node0/ovn-controller.pid", "replicas/node0/var-run/ovs/ovs-vswitchd.pid"
-	for i, next := range [][]string{{"stop"}, {"start"}, whatIf} {
+	for i, next := range [][]string{{"stop"}, {"start"}, {"what-if", "--", "ovn-nbctl", "ls-add", "new"}} {
 		for _, program := range sweep.Rows([]string{controller, replica}, func(p string) bool { return (i == 0) == (p == replica) }) {
 			s.killOnce(whatIf, program)
 			s.run(next...)

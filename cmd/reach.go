@@ -40,7 +40,8 @@ func newReach(shared *options) *cobra.Command {
 			"With OLD and NEW, two folders with running replicas, only the pairs whose verdict changed are\n" +
 			"shown, with the rule before and after.\n\n" +
 			"Exit code 3: a verdict is UNDETERMINED. Verdicts that depend on a node whose replica does\n" +
-			"not run are UNDETERMINED too; a warning names the node.",
+			"not run are UNDETERMINED too; a warning names the node.\n" +
+			"Exit code 4: a verdict of NEW differs from that of OLD.",
 		Example: "  ovs-offline -w nodes reach\n" +
 			"  ovs-offline -w nodes reach --from 'ns1/*' --port tcp/80,icmp --services\n" +
 			"  ovs-offline reach monday tuesday",
@@ -120,12 +121,7 @@ func (o *reachOptions) chooseSenders(args []string) error {
 }
 
 // inDoubt returns errIncomplete if the answers of a session may be wrong as a whole.
-func inDoubt(session *trace.Session) error {
-	if len(session.Doubts()) > 0 {
-		return errIncomplete
-	}
-	return nil
-}
+func inDoubt(session *trace.Session) error { return incompleteIf(len(session.Doubts()) > 0) }
 
 func (o *reachOptions) open(ctx context.Context, folder string) (*trace.Session, error) {
 	session, err := trace.OpenFolder(ctx, folder, trace.Options{})
@@ -221,11 +217,11 @@ func (o *reachOptions) compare(ctx context.Context, before, after string) error 
 	if changes.Undetermined > 0 {
 		o.page().Warn("%d cells have answers that are undetermined before or after", changes.Undetermined)
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case changes.Undetermined > 0:
-		return errIncomplete
 	}
-	return worst(inDoubt(sessions[0]), inDoubt(sessions[1]))
+	if err := worst(inDoubt(sessions[0]), inDoubt(sessions[1])); err != nil {
+		return err
+	}
+	return worst(foundIf(len(changes.Changed) > 0), incompleteIf(changes.Undetermined > 0))
 }

@@ -54,11 +54,5 @@ func (o *slowOptions) run(ctx context.Context, selected *set.Set, _ []string) er
 	err = o.emit(found, func(page *show.Page) { found.Print(page, o.limit) })
 	o.page().WarnEach("", found.Remarks)
 	o.page().WarnEach("not judged: ", found.Missing)
-	switch {
-	case err != nil:
-		return err
-	case len(found.Findings) > 0:
-		return errFound
-	}
-	return incompleteIf(len(found.Missing) > 0)
+	return worst(err, foundIf(len(found.Findings) > 0), incompleteIf(len(found.Missing) > 0))
 }

@@ -22,13 +22,7 @@ func (o *traceOptions) runRecorded(ctx context.Context, selected *set.Set) error
 	err = o.emit(document, func(page *show.Page) {
 		document.Print(page, retrace.Options{Detail: o.detail, Raw: o.session.Raw, Start: o.self("start")})
 	})
-	if err != nil {
-		return err
-	}
-	if document.Differs() {
-		return errFound
-	}
-	return incompleteIf(document.IsIncomplete())
+	return worst(err, foundIf(document.Differs()), incompleteIf(document.IsIncomplete()))
 }
 
 // checkRecordedFlags refuses the flags that mean nothing for traces that were pasted.

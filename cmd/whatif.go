@@ -41,7 +41,7 @@ func newWhatIf(shared *options) *cobra.Command {
 			"Exit code 2: the change is not a command of ovn-nbctl.\n" +
 			"Exit code 3: the result is undetermined, for example without that release of OVN or with an NB\n" +
 			"database of another deployment; the output has the reason.\n" +
-			"Exit code 4: with --ovn-version, something differs.",
+			"Exit code 4: the change, or the other release, changes flows.",
 		Example: "  ovs-offline -w nodes what-if -- ovn-nbctl acl-add web to-lport 1001 'ip4 && tcp.dst == 80' drop\n" +
 			"  ovs-offline -w nodes what-if worker-1 --file changes.sh --trace 'ns1/web-0 svc/ns2/db:5432'\n" +
 			"  ovs-offline -w nodes what-if --nb ovnnb_db.db.new -o json\n" +
@@ -174,10 +174,10 @@ func (o *whatIfOptions) report(result *whatif.Result, failed error) error {
 	if err := o.emit(result, func(page *show.Page) { result.Print(page, o.trace, o.detail) }); err != nil {
 		return err
 	}
-	if failed != nil {
-		return failed
+	if err := worst(failed, incompleteIf(len(result.Doubts) > 0)); err != nil {
+		return err
 	}
-	return incompleteIf(len(result.Doubts) > 0 || result.Trace != nil && result.Trace.IsIncomplete())
+	return worst(foundIf(result.Differs()), incompleteIf(result.Trace != nil && result.Trace.IsIncomplete()))
 }
 
 // rehearse computes an upgrade.
@@ -198,8 +198,5 @@ func (o *whatIfOptions) rehearse(ctx context.Context, selected *set.Set) (err er
 	if err := o.emit(result, func(page *show.Page) { result.Print(page, o.detail) }); err != nil {
 		return err
 	}
-	if result.Differs() {
-		return errFound
-	}
-	return incompleteIf(result.IsIncomplete())
+	return worst(foundIf(result.Differs()), incompleteIf(result.IsIncomplete()))
 }

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ovs-offline/answer/flowdiff"
@@ -18,6 +19,11 @@ type Result struct {
 	Doubts  []string      `json:"doubts,omitempty"`  // reasons why the databases may not be of the same deployment or moment
 	Assumed []string      `json:"assumed,omitempty"` // what was not recorded and can't be computed
 	Remarks []string      `json:"remarks,omitempty"`
+}
+
+// Differs reports whether the change has an effect on a node.
+func (r *Result) Differs() bool {
+	return slices.ContainsFunc(r.Nodes, func(node NodeResult) bool { return !node.Equal() })
 }
 
 // NodeResult is the effect of a change on the flows, groups and meters of the integration bridge of
