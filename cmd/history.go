@@ -36,7 +36,7 @@ func newHistory(shared *options) *cobra.Command {
 			"to run, and nothing that was collected is changed. Of a folder of several nodes, each OVS\n" +
 			"database is shown, and the newest copy of each OVN database.\n\n" +
 			"Each row that a transaction added (+), changed (~) or deleted (-) has a line; with --detail\n" +
-			"also each column of added and deleted rows. Times are local; TIME is written as in the\n" +
+			"also each column of added and deleted rows. Times are in UTC; TIME is written as in the\n" +
 			"output, or as 2026-11-22 or 2026-11-22T14:57:26Z.",
 		Example: "  ovs-offline history nb --record web-1\n" +
 			"  ovs-offline history --since '2026-11-22 14:00' --until '2026-11-22 14:05'\n" +

@@ -33,7 +33,7 @@ func newTimeline(shared *options) *cobra.Command {
 			"transactions; --all shows every line, and --level chooses by severity alone.\n" +
 			"Lines that repeat within five minutes are one entry, with their number, which counts\n" +
 			"the lines that a daemon says it dropped. No replica needs to run.\n\n" +
-			"Times are local; TIME is written as in the output, or as 2026-11-22 or\n" +
+			"Times are in UTC; TIME is written as in the output, or as 2026-11-22 or\n" +
 			"2026-11-22T14:57:26Z. A warning names each node whose clock can't be right, and\n" +
 			"each log without a time zone.\n\n" +
 			"Exit code 3: a log or a record of a database can't be read.",

@@ -16,6 +16,7 @@ import (
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 )
 
@@ -264,7 +265,7 @@ func keep(lines []string, line string) []string {
 // cluster returns what the log of a server says of its cluster.
 func (l *logged) cluster() *Cluster {
 	c := &Cluster{Database: l.database, Problems: []*Problem{}, Servers: []*Server{{ID: l.server, Name: l.name, State: Unseen}}, Terms: []Term{}, Leader: l.leader,
-		Unknown: []string{"what is so now: the log ends at " + cmp.Or(l.time(l.last), "a line without a time") + ". What `ovs-appctl cluster/status` prints on each server tells"}}
+		Unknown: []string{"what is so now: the log ends at " + cmp.Or(show.Time(l.last), "a line without a time") + ". What `ovs-appctl cluster/status` prints on each server tells"}}
 	if l.leader != "" {
 		c.Terms = append(c.Terms, Term{First: l.term, Last: l.term, Leader: l.leader, Begin: l.ledAt})
 	}
@@ -287,13 +288,6 @@ func (l *logged) cluster() *Cluster {
 	return c
 }
 
-func (l *logged) time(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format(time.DateTime)
-}
-
 // self names the server whose log it is.
 func (l *logged) self() string {
 	if l.server == "" {
@@ -304,7 +298,7 @@ func (l *logged) self() string {
 
 // evidence returns a line of the log.
 func (l *logged) evidence(text string, at time.Time) string {
-	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", l.name, l.time(at), text))
+	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", l.name, show.Time(at), text))
 }
 
 // isExcerpt reports whether the log names neither its server nor a leader: lines that name a leader may have been left out.

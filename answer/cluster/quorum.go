@@ -10,6 +10,7 @@ import (
 
 	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/show"
 )
 
 // serves reports whether the output of a server shows that the cluster had a leader.
@@ -65,7 +66,7 @@ func (g *group) quorum() []*Problem {
 	}
 	lost := fmt.Sprintf("the data of %s is kept: its log ends at entry %d of term %d", g.name(keep.server()), keep.log.Last(), keep.log.LastTerm())
 	if at := keep.log.LastTime(keep.log.Last()); !at.IsZero() {
-		lost += " (" + at.UTC().Format(time.DateTime) + ")"
+		lost += " (" + show.Time(at) + ")"
 	}
 	plan.look(lost + ". What only the lost servers had is lost")
 	p.Repair = append(plan.steps, g.restore(keep)...)

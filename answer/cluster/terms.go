@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"ovs-offline/internal/show"
 )
 
 // maxTerms bounds the list of terms.
@@ -125,7 +127,7 @@ func (g *group) bouncing(terms []Term) []*Problem {
 		What:    fmt.Sprintf("the cluster elected a leader %d times in %v: an election timer of %d ms is too short for its load, or servers can't reach each other", most, window[most-1].Begin.Sub(window[0].Begin).Round(time.Second), timer),
 		Follows: "each election stops all changes for as long as it takes, and clients that want the leader connect again"}
 	for _, term := range window[:min(len(window), 5)] {
-		p.Evidence = append(p.Evidence, fmt.Sprintf("term %d: %s, from %s", term.First, g.leaderOf(term), term.Begin.UTC().Format(time.DateTime)))
+		p.Evidence = append(p.Evidence, fmt.Sprintf("term %d: %s, from %s", term.First, g.leaderOf(term), show.Time(term.Begin)))
 	}
 	p.Repair = g.plan().appctl(g.speaker(""), fmt.Sprintf("cluster/change-election-timer %s %d", g.database, min(2*timer, maxTimer)), "each call can double the timer at most; call it again up to some 10000 ms").steps
 	if timer >= maxTimer {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -139,7 +138,7 @@ func (c *Cluster) printServers(page *show.Page) {
 			if s.Committed < s.Last {
 				log += fmt.Sprintf(" (%d committed)", s.Committed)
 			}
-			row = append(row, s.Term, log, date(s.Changed))
+			row = append(row, s.Term, log, show.Time(s.Changed))
 		}
 		t.AppendRow(row)
 	}
@@ -156,13 +155,6 @@ func (c *Cluster) printNames(page *show.Page) {
 		}
 	}
 	page.Printf("\n")
-}
-
-func date(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return show.Time(at)
 }
 
 // shownTerms is how many terms are printed.
@@ -189,7 +181,7 @@ func (c *Cluster) printTerms(page *show.Page) {
 		case leader == "":
 			leader = "ovsdb-tool"
 		}
-		t.AppendRow(table.Row{number, leader, term.Entries, date(term.Begin), date(term.End)})
+		t.AppendRow(table.Row{number, leader, term.Entries, show.Time(term.Begin), show.Time(term.End)})
 	}
 	if left := len(c.Terms) - len(terms); left > 0 {
 		page.Printf("%d earlier terms are not printed.\n", left)

@@ -313,8 +313,8 @@ func TestCtrlCEndsReading(t *testing.T) {
 }
 
 func TestTimesAreReadAsTheyArePrinted(t *testing.T) {
-	at := time.Date(2026, 11, 22, 14, 57, 26, 215e6, time.Local)
-	for _, text := range []string{at.Format(TimeFormat), at.Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano), at.Format("2006-01-02T15:04:05.000")} {
+	at := time.Date(2026, 11, 22, 15, 57, 26, 215e6, time.FixedZone("", 3600))
+	for _, text := range []string{timeText(at), "2026-11-22 14:57:26.215", "2026-11-22T14:57:26.215", at.Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano)} {
 		if got, err := parseTime(text); err != nil || !got.Equal(at) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}

@@ -75,7 +75,7 @@ func before(ctx context.Context, source Source, at time.Time) error {
 		return err
 	}
 	return fmt.Errorf("%w: the oldest state of %s that it holds is of %s, after %s",
-		ErrBefore, source.name(), transaction.Time.Local().Format(TimeFormat), at.Local().Format(TimeFormat))
+		ErrBefore, source.name(), timeText(transaction.Time), timeText(at))
 }
 
 // Save writes the database of the time until which the query reads to the file dst, as

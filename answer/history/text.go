@@ -219,5 +219,5 @@ func timeText(at time.Time) string {
 	if at.IsZero() {
 		return fmt.Sprintf("%-*s", len(TimeFormat), "(no time)")
 	}
-	return at.Local().Format(TimeFormat)
+	return at.UTC().Format(TimeFormat)
 }

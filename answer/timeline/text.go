@@ -35,7 +35,7 @@ func (t *Timeline) Text(page *show.Page) Text {
 func (x Text) Of(e *Entry) string {
 	at := fmt.Sprintf("%-*s", len(history.TimeFormat), "(no time)")
 	if !e.Time.IsZero() {
-		at = e.Time.Local().Format(history.TimeFormat)
+		at = e.Time.UTC().Format(history.TimeFormat)
 	}
 	head := fmt.Sprintf("%s  %-*s  %-*s  %-4s  ", at, x.node, terminal.Escape(history.DatabaseName(e.Node, e.Database)),
 		x.program, terminal.Escape(cmp.Or(e.Program, "-")), e.Level)
@@ -63,9 +63,9 @@ func (x Text) Of(e *Entry) string {
 
 // untilText returns the time of the last entry that was folded, with its date if that is another day.
 func (e *Entry) untilText() string {
-	until := e.Until.Local()
-	if until.Format(time.DateOnly) == e.Time.Local().Format(time.DateOnly) {
+	until := e.Until.UTC()
+	if until.Format(time.DateOnly) == e.Time.UTC().Format(time.DateOnly) {
 		return until.Format(time.TimeOnly)
 	}
-	return until.Format(time.DateTime)
+	return show.Time(until)
 }

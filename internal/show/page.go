@@ -89,12 +89,12 @@ func Word(path string) string {
 // Versions returns versions for a line of text.
 func Versions(v versions.Pair) string { return cmp.Or(terminal.Escape(v.String()), "unknown") }
 
-// Time formats a time in the local time zone; the zero time is "".
+// Time formats a time in UTC, in which Open vSwitch and OVN log; the zero time is "".
 func Time(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.Local().Format(time.DateTime)
+	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
 // MiB returns a number of bytes in MiB.

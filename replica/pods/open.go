@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"ovs-offline/internal/kube"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
@@ -30,7 +31,7 @@ func (c *Clusters) Recorded(ctx context.Context, wd *workdir.Dir) (*Host, error)
 	}
 	cl, err := c.connect(ctx, place)
 	if err != nil && time.Now().After(place.Ends) {
-		return nil, fmt.Errorf("the time of the replica (start --keep) was over at %s: \"ovs-offline start\" starts it again: %w", place.Ends.Local().Format(time.DateTime), err)
+		return nil, fmt.Errorf("the time of the replica (start --keep) was over at %s: \"ovs-offline start\" starts it again: %w", show.Time(place.Ends), err)
 	}
 	if err != nil {
 		return nil, err

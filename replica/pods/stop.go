@@ -15,6 +15,7 @@ import (
 
 	"ovs-offline/internal/kube"
 	"ovs-offline/internal/logging"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
@@ -77,7 +78,7 @@ func (c *Clusters) stopSet(ctx context.Context, list []stopping) error {
 		logging.FromContext(ctx).Debug("the cluster has ended the replicas", "set", place.Set, "at", place.Ends, "error", err)
 		return nil
 	}
-	return fmt.Errorf("stopping what was started in the cluster %s, which ends by itself at %s: %w", place.Server, place.Ends.Local().Format(time.DateTime), err)
+	return fmt.Errorf("stopping what was started in the cluster %s, which ends by itself at %s: %w", place.Server, show.Time(place.Ends), err)
 }
 
 func (c *cluster) stopSet(ctx context.Context, list []stopping) error {

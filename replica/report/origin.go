@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/show"
 )
 
 // Origin counts the flows of the integration bridge by whether the southbound database has the
@@ -44,13 +45,13 @@ func (o *Origin) Sentence() string {
 }
 
 // transactionTime describes how far the last transaction of the database is from the flows: " (its last
-// transaction is of 2026-11-18 10:02:11 UTC, 72 h before the flows were recorded)", "" if it has
+// transaction is of 2026-11-18 10:02:11Z, 72 h before the flows were recorded)", "" if it has
 // no time.
 func (o *Origin) transactionTime() string {
 	if o.Changed.IsZero() {
 		return ""
 	}
-	text := " (its last transaction is of " + o.Changed.UTC().Format("2006-01-02 15:04:05 UTC")
+	text := " (its last transaction is of " + show.Time(o.Changed)
 	gap := o.Recorded.Sub(o.Changed)
 	switch {
 	case o.Recorded.IsZero():

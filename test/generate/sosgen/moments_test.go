@@ -121,12 +121,12 @@ func TestTimesOfAnotherDatabaseAreNamed(t *testing.T) {
 		sb         []byte
 		said       string
 	}{
-		{"sosreport-ovn-worker-2026-11-21-kdplive", "Sat Nov 21 09:26:40 UTC 2026", older, `its last transaction is of 2026-11-21 09:10:\d\d UTC, 16 min before the flows were recorded`},
-		{"sosreport-ovn-worker-2026-11-21-kdplive", "Tue Nov 24 09:26:40 UTC 2026", older, `its last transaction is of 2026-11-21 09:10:\d\d UTC, 72 h before the flows were recorded`},
-		{"sosreport-ovn-worker-2026-11-21-kdplive", "Fri Nov 20 09:26:40 UTC 2026", older, `its last transaction is of 2026-11-21 09:10:\d\d UTC, 24 h after the flows were recorded`},
-		{"sosreport-ovn-worker-2026-11-21-kdplive", "", older, `its last transaction is of 2026-11-21 09:10:\d\d UTC; the flows were recorded about 2026-11-21`},
-		{"sosreport-ovn-worker-2026-11-29-kdplive", "", older, `its last transaction is of 2026-11-21 09:10:\d\d UTC, about 8 days before the flows were recorded`},
-		{"worker", "", older, `its last transaction is of 2026-11-21 09:10:\d\d UTC; when the flows were recorded is not known`},
+		{"sosreport-ovn-worker-2026-11-21-kdplive", "Sat Nov 21 09:26:40 UTC 2026", older, `its last transaction is of 2026-11-21 09:10:\d\dZ, 16 min before the flows were recorded`},
+		{"sosreport-ovn-worker-2026-11-21-kdplive", "Tue Nov 24 09:26:40 UTC 2026", older, `its last transaction is of 2026-11-21 09:10:\d\dZ, 72 h before the flows were recorded`},
+		{"sosreport-ovn-worker-2026-11-21-kdplive", "Fri Nov 20 09:26:40 UTC 2026", older, `its last transaction is of 2026-11-21 09:10:\d\dZ, 24 h after the flows were recorded`},
+		{"sosreport-ovn-worker-2026-11-21-kdplive", "", older, `its last transaction is of 2026-11-21 09:10:\d\dZ; the flows were recorded about 2026-11-21`},
+		{"sosreport-ovn-worker-2026-11-29-kdplive", "", older, `its last transaction is of 2026-11-21 09:10:\d\dZ, about 8 days before the flows were recorded`},
+		{"worker", "", older, `its last transaction is of 2026-11-21 09:10:\d\dZ; when the flows were recorded is not known`},
 		{"sosreport-ovn-worker-2026-11-29-kdplive", "", own, ""},
 	} {
 		t.Run(c.name+" "+c.date, func(t *testing.T) {
