@@ -22,7 +22,8 @@ type IO struct {
 	Out, Err io.Writer
 	Program  string // path by which the program was called
 
-	format  string // of the output: table, json or yaml
+	format  string    // of the output: table, json or yaml
+	call    show.Call // makes command lines for pasting
 	printed *show.Page
 }
 
@@ -130,7 +131,7 @@ func (o *IO) list() *show.List { return &show.List{Out: o.Out, Format: o.format}
 // page returns what the command prints on.
 func (o *IO) page() *show.Page {
 	if o.printed == nil {
-		o.printed = &show.Page{Out: o.Out, Err: o.Err, Width: terminalWidth(o.Out)}
+		o.printed = &show.Page{Out: o.Out, Err: o.Err, Width: terminalWidth(o.Out), Call: o.call}
 	}
 	return o.printed
 }

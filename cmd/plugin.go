@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -39,13 +41,24 @@ func (c caller) line(command string) string {
 	return c.name() + " -w " + show.Word(c.workdir) + " " + command
 }
 
-// start returns the command line that starts the replica of a node: in a folder of several,
-// with its name.
-func (c caller) start(node string) string {
-	if selected, err := snapshot.OpenNodes(c.workdir, nil); err == nil && !selected.Alone() {
-		return c.line("start --node " + show.Word(node))
+// call returns the function that makes command lines on the workdir. Where that is a folder of several nodes, a command about one of them
+// has its name.
+func (c caller) call() show.Call {
+	nodes := sync.OnceValue(func() map[string]bool {
+		known := map[string]bool{}
+		if selected, err := snapshot.OpenNodes(c.workdir, nil); err == nil && !selected.Alone() {
+			for _, node := range selected.Nodes() {
+				known[node.Name] = true
+			}
+		}
+		return known
+	})
+	return func(node string, args ...string) string {
+		if nodes()[node] {
+			args = slices.Insert(slices.Clone(args), 1, "--node", node)
+		}
+		return c.line(show.Words(args...))
 	}
-	return c.line("start")
 }
 
 // exampleCall is a call of the program in an example.

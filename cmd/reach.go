@@ -93,7 +93,7 @@ func (o *reachOptions) run(command *cobra.Command, args []string) error {
 		return err
 	}
 	defer session.Close()
-	defer warnUnavailable(o.page(), session, o.caller(o.workdir))()
+	defer warnUnavailable(o.page(), session, o.call)()
 	matrix, err := reach.New(command.Context(), session, o.Options)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (o *reachOptions) compare(ctx context.Context, before, after string) error 
 			return fmt.Errorf("%s: %w", folder, err)
 		}
 		defer session.Close()
-		defer warnUnavailable(o.page(), session, o.caller(folder))()
+		defer warnUnavailable(o.page(), session, o.caller(folder).call())()
 		sessions[i] = session
 	}
 	comparison, err := reach.Compare(ctx, sessions[0], sessions[1], o.Options)

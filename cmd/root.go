@@ -145,6 +145,7 @@ func (o *options) prepare(command *cobra.Command, _ []string) error {
 	if o.verbose {
 		command.SetContext(logging.NewContext(command.Context(), o.Err))
 	}
+	o.call = o.caller(o.workdir).call()
 	if err := command.ValidateFlagGroups(); err != nil { // cobra's own check gives it another exit code
 		return usageError(command, err)
 	}

@@ -144,7 +144,7 @@ func (o *traceOptions) run(ctx context.Context, selected *set.Set, args []string
 	}
 	defer session.Close()
 	o.page().WarnEach("", session.Remarks())
-	defer warnUnavailable(o.page(), session, o.caller(o.workdir))()
+	defer warnUnavailable(o.page(), session, o.call)()
 	switch {
 	case o.log != "":
 		return o.runLog(ctx, session)

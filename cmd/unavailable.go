@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"ovs-offline/answer/trace"
-	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/show"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
@@ -14,7 +13,7 @@ import (
 
 // advise adds to an error about replicas that do not run the commands that start them.
 func (c caller) advise(err error) error {
-	err = c.adviseNodes(err)
+	err = adviseEach(err, c.call())
 	if !errors.Is(err, runtime.ErrNotRunning) && !errors.Is(err, replica.ErrNoReport) {
 		return err
 	}
@@ -25,31 +24,43 @@ func (c caller) advise(err error) error {
 	return fmt.Errorf("%w%sstart one with: %s", err, separator, c.line("start"))
 }
 
-// adviseNodes adds the command to each error of a node whose replica can't be asked.
-func (c caller) adviseNodes(err error) error {
-	down, ok := errors.AsType[*host.UnavailableError](err)
+// adviseEach completes the commands that errors advise.
+func adviseEach(err error, call show.Call) error {
+	adviser, ok := errors.AsType[show.Adviser](err)
 	if !ok {
 		return err
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
 		for _, part := range joined.Unwrap() {
-			all = append(all, c.adviseNodes(part))
+			all = append(all, adviseEach(part, call))
 		}
 		return errors.Join(all...)
 	}
-	return errors.New(down.Advising(c.start(down.Node)))
+	return advisedError{err, strings.Replace(err.Error(), adviser.Error(), adviser.Advising(call), 1)}
 }
+
+// advisedError is an error with complete commands in its text.
+type advisedError struct {
+	error
+	text string
+}
+
+// Error returns the text with the commands.
+func (e advisedError) Error() string { return e.text }
+
+// Unwrap returns the error without the commands.
+func (e advisedError) Unwrap() error { return e.error }
 
 // warnUnavailable prints a warning for each node of a session whose replica can't be asked. It
 // returns a function that does so at the end, for nodes that had no warning yet.
-func warnUnavailable(page *show.Page, session *trace.Session, user caller) (again func()) {
+func warnUnavailable(page *show.Page, session *trace.Session, call show.Call) (again func()) {
 	warned := map[string]bool{}
 	again = func() {
 		for _, down := range session.Unavailable() {
 			if !warned[down.Node] {
 				warned[down.Node] = true
-				page.Warn("%s", down.Advising(user.start(down.Node)))
+				page.Warn("%s", down.Advising(call))
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func (q questions) check(ctx context.Context, request *sdk.CallToolRequest, in C
 func findingLine(f rule.Finding) string {
 	text := check.Line(f) + "; follows: " + f.Follows
 	for _, next := range f.Next {
-		text += "; next: " + next
+		text += "; next: " + next.Text(nil)
 	}
 	return text
 }

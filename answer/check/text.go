@@ -66,7 +66,7 @@ func printFinding(page *show.Page, f rule.Finding, detail bool) {
 	page.Printf("%s\n", terminal.Escape(Line(f)))
 	page.Printf("    follows: %s\n", terminal.Escape(f.Follows))
 	for _, next := range f.Next {
-		page.Printf("    next:    %s\n", terminal.Escape(next))
+		page.Printf("    next:    %s\n", terminal.Escape(next.Text(page.Call)))
 	}
 	if !detail {
 		return

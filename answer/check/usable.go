@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
 )
@@ -37,7 +38,7 @@ func usable(ctx context.Context, selected *snapshot.Snapshot) (*snapshot.Snapsho
 	}
 	switch {
 	case empty:
-		return nil, nil, fmt.Errorf("%w: nothing was collected in %s; begin with ovs-offline collect", ErrNothing, selected.Folder())
+		return nil, nil, show.Advise(fmt.Errorf("%w: nothing was collected in %s; begin with", ErrNothing, selected.Folder()), "", "collect", "PATH")
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
 	case len(bad) == 0:

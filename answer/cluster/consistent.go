@@ -48,7 +48,7 @@ func (g *group) contradictions(ctx context.Context) ([]*Problem, error) {
 	p.Servers = slices.Sorted(maps.Keys(wrong))
 	if undecided || len(wrong) == 0 {
 		keep := g.bestData()
-		p.Repair = append(g.plan().look("no majority of the files agrees: decide which data to keep (ovs-offline compare shows how two differ); the steps keep that of "+g.name(keep.server())).steps, g.restore(keep)...)
+		p.Repair = append(g.plan().look("no majority of the files agrees: decide which data to keep (the command compare shows how two differ); the steps keep that of "+g.name(keep.server())).steps, g.restore(keep)...)
 		return []*Problem{p}, nil
 	}
 	for _, server := range p.Servers {
@@ -100,11 +100,11 @@ func (g *group) twoClusters(groups []*group) (problems []*Problem) {
 			continue
 		}
 		if g.newest == nil || other.newest == nil {
-			p.Repair = g.plan().look("statuses do not show which data to keep: give the files of servers of both (ovs-offline cluster FILE...), or compare what they hold (ovs-offline compare)").steps
+			p.Repair = g.plan().look("statuses do not show which data to keep: give the command cluster the files of servers of both, or the command compare what they hold").steps
 			problems = append(problems, p)
 			continue
 		}
-		p.Repair = g.plan().look(fmt.Sprintf("the steps keep the data of %s, which has more servers or entries; what only %s has is lost: ovs-offline compare shows it", short(g.id), short(other.id))).steps
+		p.Repair = g.plan().look(fmt.Sprintf("the steps keep the data of %s, which has more servers or entries; what only %s has is lost: the command compare shows it", short(g.id), short(other.id))).steps
 		for _, m := range other.members {
 			if m.state != Joining {
 				p.Repair = append(p.Repair, g.takeOver(other, m.log.Address)...)

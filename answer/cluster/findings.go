@@ -14,9 +14,9 @@ func Findings(report *Report) (findings []rule.Finding) {
 				continue
 			}
 			f := rule.Finding{Rule: "raft-" + string(p.Kind), Severity: severity, What: p.What, Evidence: p.Evidence, At: p.At, Follows: p.Follows,
-				Next: []string{"ovs-offline cluster"}, Sources: []string{"ovsdb(7), Clustered Database Service Model", "ovsdb-server(1), cluster commands"}}
+				Next: []rule.Next{rule.Ask("cluster")}, Sources: []string{"ovsdb(7), Clustered Database Service Model", "ovsdb-server(1), cluster commands"}}
 			for _, step := range p.Repair {
-				f.Next = append(f.Next, step.String())
+				f.Next = append(f.Next, step.Next())
 			}
 			findings = append(findings, f)
 		}

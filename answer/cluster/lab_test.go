@@ -885,7 +885,7 @@ func TestFindings(t *testing.T) {
 	joining.Join(joining.Address + ".other")
 	findings := cluster.Findings(l.examine(l.collect(l.Members)))
 	if len(findings) != 1 || findings[0].Rule != "raft-stuck-joining" || findings[0].Severity != rule.Error ||
-		!strings.Contains(strings.Join(findings[0].Next, "\n"), "join-cluster") || findings[0].Follows == "" {
+		!strings.Contains(fmt.Sprint(findings[0].Next), "join-cluster") || findings[0].Follows == "" {
 		t.Errorf("findings: %+v", findings)
 	}
 	if findings := cluster.Findings(l.examine(l.collect(l.without(joining)))); len(findings) > 0 {

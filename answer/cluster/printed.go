@@ -268,7 +268,7 @@ func (g *group) bringBack(missing []string) []Step {
 	for _, server := range missing {
 		plan.waitMember(g.address(server))
 	}
-	return plan.look("only if so many servers are gone for good that no majority is left: give the files of those that are left (ovs-offline cluster FILE...), which show whose data is the newest, and how to begin a new cluster with it").steps
+	return plan.look("only if so many servers are gone for good that no majority is left: give the command cluster the files of those that are left, which show whose data is the newest, and how to begin a new cluster with it").steps
 }
 
 // wasRemoved reports whether the leader does not list the server that printed a status.

@@ -201,7 +201,7 @@ func electionOption(keep *member) string {
 func (g *group) caution(keep *member) string {
 	switch n := keep.log.Last() - keep.log.Committed; {
 	case len(keep.log.TakenBack) > 0:
-		return "this file has entries that were taken back, which ovsdb-tool applies: check the result, or take the database of a replica of the file (ovs-offline collect, start), which leaves them out"
+		return "this file has entries that were taken back, which ovsdb-tool applies: check the result, or take the database of a replica of the file (made by collect and start), which leaves them out"
 	case len(keep.log.Versions) > 0:
 		return "this file has a conversion of the schema: check the result with ovsdb-tool db-version"
 	case n > 0:

@@ -7,13 +7,14 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 )
 
-// String returns a step as text for people: where, and what.
-func (s Step) String() string {
+// Next returns a step as the next one of a finding: where, and what.
+func (s Step) Next() rule.Next {
 	text := s.Text
 	switch {
 	case s.Action == Stop:
@@ -26,10 +27,13 @@ func (s Step) String() string {
 		text = s.Command
 	}
 	if s.On == "" {
-		return text
+		return rule.Next{Command: text}
 	}
-	return "on " + s.On + ": " + text
+	return rule.Elsewhere("on "+s.On, text)
 }
+
+// String returns a step as text for people.
+func (s Step) String() string { return s.Next().Text(nil) }
 
 // Print prints the report for people.
 func (r *Report) Print(page *show.Page) {

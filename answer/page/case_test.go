@@ -14,6 +14,7 @@ import (
 	"ovs-offline/answer/page"
 	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/snapshot"
@@ -52,7 +53,7 @@ func writePage(t *testing.T, folder string, checks ...trace.Check) string {
 func writePageOn(t *testing.T, runtime, folder string, checks ...trace.Check) string {
 	t.Helper()
 	made, err := page.Make(t.Context(), openSet(t, folder), page.Options{Programs: rule.Programs{Runtime: runtime, Runtimes: local.Runtimes}, Version: "test", Checks: checks,
-		Command: func(command string) string { return "ovs-offline " + command }})
+		Call: func(_ string, args ...string) string { return "ovs-offline " + show.Words(args...) }})
 	if err != nil {
 		t.Fatal(err)
 	}

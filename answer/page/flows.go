@@ -86,10 +86,10 @@ func (m *maker) flowsOf(ctx context.Context, index int, source flows.Source) err
 // lackingFlows names the flows of a node that are not in the page.
 func (m *maker) lackingFlows(node *Node) {
 	if lacks := node.Flows - node.Shown; lacks > 0 {
-		m.Absent = append(m.Absent, Absent{Part: "Flows of " + node.Name, Why: fmt.Sprintf("%d of %d flows are not in the page: in each stage, the flows that matched the fewest packets are left out", lacks, node.Flows), Next: m.options.Command("flows")})
+		m.Absent = append(m.Absent, Absent{Part: "Flows of " + node.Name, Why: fmt.Sprintf("%d of %d flows are not in the page: in each stage, the flows that matched the fewest packets are left out", lacks, node.Flows), Next: m.options.Call.Line(node.Name, "flows")})
 	}
 	if lacks := node.Datapath - node.DatapathShown; lacks > 0 {
-		m.Absent = append(m.Absent, Absent{Part: "Datapath flows of " + node.Name, Why: fmt.Sprintf("%d of %d flows are not in the page: the flows that matched the fewest packets are left out", lacks, node.Datapath), Next: m.options.Command("flows --datapath")})
+		m.Absent = append(m.Absent, Absent{Part: "Datapath flows of " + node.Name, Why: fmt.Sprintf("%d of %d flows are not in the page: the flows that matched the fewest packets are left out", lacks, node.Datapath), Next: m.options.Call.Line(node.Name, "flows", "--datapath")})
 	}
 }
 

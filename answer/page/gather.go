@@ -33,8 +33,8 @@ type Options struct {
 	Programs rule.Programs // of OVN
 	Version  string        // of ovs-offline
 	Checks   []trace.Check // the questions of the user
-	// Command returns the command line of a command of ovs-offline on the set.
-	Command func(command string) string
+	// Call makes the command lines of the program on the set.
+	Call show.Call
 	// Progress takes what is being done; nil for none.
 	Progress func(format string, args ...any)
 }
@@ -46,6 +46,7 @@ type Page struct {
 	chunks  []chunk
 	answers []*answer.Answer // of Traces, in their order; nil for a question that was not asked
 	failed  bool
+	call    show.Call
 }
 
 // chunk is data that the page's script reads when it is needed.
@@ -72,28 +73,29 @@ func Make(ctx context.Context, selected *snapshot.Snapshot, options Options) (*P
 		options.Progress = func(string, ...any) {}
 	}
 	options.Programs.Drifts = &rule.Drifts{}
-	m := &maker{Page: &Page{}, options: options, snapshot: selected, rules: newRuleIndex()}
+	m := &maker{Page: &Page{call: options.Call}, options: options, snapshot: selected, rules: newRuleIndex()}
 	m.Case = Case{Title: filepath.Base(selected.Folder()), Folder: selected.Folder(), Made: time.Now().UTC().Truncate(time.Second), Version: options.Version,
 		Legend: reach.Legend(), Endpoints: []Endpoint{}, Rules: []*Rule{}, Timeline: []*timeline.Entry{}, Remarks: selected.Remarks()}
 	if selected.Alone() {
 		m.Title = selected.Nodes()[0].Name
 	}
 	for _, part := range []struct {
-		name, command string
-		do            func(context.Context) error
+		name    string
+		command []string
+		do      func(context.Context) error
 	}{
-		{"Nodes", "report", m.nodes},
-		{"Findings", "check", m.check},
-		{"Bridges and ports", "graph FILE", m.bridges},
-		{"Logical network", "graph --logical FILE", m.logical},
-		{"Flows", "flows", m.flows},
-		{"Endpoints and rules", "flows", m.names},
-		{"Drift", "drift", m.drift},
-		{"Timeline", "timeline", m.timeline},
-		{partMatrix, "start", m.ask},
+		{"Nodes", []string{"report"}, m.nodes},
+		{"Findings", []string{"check"}, m.check},
+		{"Bridges and ports", []string{"graph", "FILE"}, m.bridges},
+		{"Logical network", []string{"graph", "--logical", "FILE"}, m.logical},
+		{"Flows", []string{"flows"}, m.flows},
+		{"Endpoints and rules", []string{"flows"}, m.names},
+		{"Drift", []string{"drift"}, m.drift},
+		{"Timeline", []string{"timeline"}, m.timeline},
+		{partMatrix, []string{"start"}, m.ask},
 	} {
 		if err := part.do(ctx); err != nil && ctx.Err() == nil {
-			m.absent(part.name, err, part.command)
+			m.absent(part.name, err, part.command...)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -105,9 +107,9 @@ func Make(ctx context.Context, selected *snapshot.Snapshot, options Options) (*P
 }
 
 // absent notes that a part is missing because of an error.
-func (m *maker) absent(part string, err error, command string) {
+func (m *maker) absent(part string, err error, command ...string) {
 	m.failed = true
-	m.Absent = append(m.Absent, Absent{Part: part, Why: reasonOf(err), Next: m.options.Command(command)})
+	m.Absent = append(m.Absent, Absent{Part: part, Why: reasonOf(err), Next: m.options.Call.Line("", command...)})
 }
 
 // nodes describes what was collected of each node, and how faithful its replica is.
@@ -119,7 +121,7 @@ func (m *maker) nodes(ctx context.Context) error {
 			m.failed = true
 		}
 		if n := outcome.Value; n.ItemsLeftOut > 0 {
-			m.Absent = append(m.Absent, Absent{Part: "Fidelity of " + n.Name, Why: fmt.Sprintf("%d entries that the replica lacks, or has otherwise, are not in the page", n.ItemsLeftOut), Next: m.options.Command("report")})
+			m.Absent = append(m.Absent, Absent{Part: "Fidelity of " + n.Name, Why: fmt.Sprintf("%d entries that the replica lacks, or has otherwise, are not in the page", n.ItemsLeftOut), Next: m.options.Call.Line(n.Name, "report")})
 		}
 		m.Nodes = append(m.Nodes, outcome.Value)
 	}
@@ -250,7 +252,7 @@ func (m *maker) timeline(ctx context.Context) error {
 	if len(m.Timeline) > maxEntries {
 		m.Timeline = m.Timeline[1:]
 		first := m.Timeline[0].Time
-		m.Absent = append(m.Absent, Absent{Part: "Timeline", Why: fmt.Sprintf("the entries before %s are not in the page", show.Time(first)), Next: m.options.Command("timeline --until " + first.UTC().Format(time.RFC3339))})
+		m.Absent = append(m.Absent, Absent{Part: "Timeline", Why: fmt.Sprintf("the entries before %s are not in the page", show.Time(first)), Next: m.options.Call.Line("", "timeline", "--until", first.UTC().Format(time.RFC3339))})
 	}
 	m.Remarks = append(m.Remarks, result.Remarks...)
 	m.failed = m.failed || result.Lost

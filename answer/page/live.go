@@ -68,7 +68,7 @@ func (m *maker) ask(ctx context.Context) error {
 
 // notRunning notes that no replica can be asked.
 func (m *maker) notRunning(err error) {
-	why, next := reasonOf(err), m.options.Command("start")
+	why, next := reasonOf(err), m.options.Call.Line("", "start")
 	m.Absent = append(m.Absent, Absent{Part: partMatrix, Why: why, Next: next})
 	if len(m.options.Checks) > 0 {
 		m.failed = true
@@ -84,7 +84,7 @@ func (m *maker) someNotRunning(session *trace.Session) {
 	}
 	if len(errs) > 0 {
 		m.failed = true
-		m.Absent = append(m.Absent, Absent{Part: partMatrix, Why: reasonOf(errors.Join(errs...)) + "; verdicts that depend on them are UNDETERMINED", Next: m.options.Command("start")})
+		m.Absent = append(m.Absent, Absent{Part: partMatrix, Why: reasonOf(errors.Join(errs...)) + "; verdicts that depend on them are UNDETERMINED", Next: m.options.Call.Line("", "start")})
 	}
 }
 
@@ -163,7 +163,7 @@ func (m *maker) matrix(ctx context.Context, session *trace.Session) error {
 		return err
 	}
 	if matrix.Questions > maxQuestions {
-		m.Absent = append(m.Absent, Absent{Part: partMatrix, Why: fmt.Sprintf("%d questions are too many for this page", matrix.Questions), Next: m.options.Command("reach -o html")})
+		m.Absent = append(m.Absent, Absent{Part: partMatrix, Why: fmt.Sprintf("%d questions are too many for this page", matrix.Questions), Next: m.options.Call.Line("", "reach", "-o", "html")})
 		return nil
 	}
 	document := &reach.Document{Matrix: matrix, Cells: []reach.Cell{}}

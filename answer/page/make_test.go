@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/snapshot"
@@ -46,7 +47,7 @@ func made(t *testing.T, wd *workdir.Dir) *Page {
 			t.Errorf("the page computes drift %d times", times)
 		}
 	}()
-	p, err := Make(t.Context(), snapshot.Of(wd), Options{Programs: programs, Version: "test", Command: func(c string) string { return "ovs-offline " + c }})
+	p, err := Make(t.Context(), snapshot.Of(wd), Options{Programs: programs, Version: "test", Call: func(_ string, args ...string) string { return "ovs-offline " + show.Words(args...) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace/draw"
 	"ovs-offline/internal/webpage"
 )
@@ -61,7 +62,8 @@ func (p *Page) Write(w io.Writer) error {
 	page.Script = template.JS(script)
 	page.Style = webpage.Style(draw.Style() + pageCSS)
 	page.Policy = webpage.Policy([]string{script}, string(page.Style)) + "; require-trusted-types-for 'script'; trusted-types 'none'"
-	t, err := template.New("page").Funcs(webpage.Funcs()).Parse(pageHTML)
+	next := func(step rule.Next) string { return step.Text(p.call) }
+	t, err := template.New("page").Funcs(webpage.Funcs()).Funcs(template.FuncMap{"next": next}).Parse(pageHTML)
 	if err != nil {
 		return fmt.Errorf("reading the template of the page: %w", err)
 	}

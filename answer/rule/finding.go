@@ -30,8 +30,8 @@ type Finding struct {
 	At       time.Time `json:"at,omitzero"` // when it was so, or happened last; zero if that is not known
 	// Follows says what follows from it for packets or for the user.
 	Follows string `json:"follows"`
-	// Next are the commands to run next: first those of ovs-offline, then, after "on the node: ", others.
-	Next []string `json:"next,omitempty"`
+	// Next are the steps to take next: first commands of the program, then others.
+	Next []Next `json:"next,omitempty"`
 	// Sources are the manual, the bug or the source file that the rule comes from.
 	Sources []string `json:"sources,omitempty"`
 	// Weight orders findings of one severity: what concerns more traffic is more. 0 is usual.

@@ -178,7 +178,7 @@ func staleFindings(node string, r *recordedNode) []rule.Finding {
 	return []rule.Finding{{Rule: replaying, Severity: rule.Warning, Nodes: rule.OnNode(node), Weight: int(min(m.Packets, 1<<30)),
 		What:     fmt.Sprintf("%s of the datapath did what the OpenFlow flows do not say, the first from %s for %s: %s in place of %s", phrase.Count(len(stale), "flow"), m.From, m.Match, m.Actions, m.Now),
 		Follows:  "packets of these flows took another way than a trace shows, until ovs-vswitchd deleted them",
-		Evidence: append([]string{"dpctl/dump-flows: " + m.Text}, r.replayed.Remarks...), Next: []string{"ovs-offline flows --datapath"}, Sources: []string{"ovs-vswitchd(8), upcall/show"}}}
+		Evidence: append([]string{"dpctl/dump-flows: " + m.Text}, r.replayed.Remarks...), Next: []rule.Next{rule.Ask("flows", "--datapath")}, Sources: []string{"ovs-vswitchd(8), upcall/show"}}}
 }
 
 func flapFindings(node string, flaps []flows.Megaflow) (list []rule.Finding) {
@@ -187,7 +187,7 @@ func flapFindings(node string, flaps []flows.Megaflow) (list []rule.Finding) {
 			What:     fmt.Sprintf("the flow of the datapath from %s for %s flaps: %s", m.From, m.Match, m.Why),
 			Evidence: append(ruleTexts(m.Unwildcards), "dpctl/dump-flows: "+m.Text),
 			Follows:  "after each change of the OpenFlow flows, the next packet is an upcall to ovs-vswitchd again",
-			Next:     []string{"ovs-offline flows --datapath", "on the node: ovs-appctl upcall/show", "on the node: ovs-appctl coverage/show"},
+			Next:     []rule.Next{rule.Ask("flows", "--datapath"), rule.OnTheNode("ovs-appctl upcall/show"), rule.OnTheNode("ovs-appctl coverage/show")},
 			Sources:  []string{"https://github.com/openvswitch/ovs-issues/issues/375", "revalidate_ukey__ in ofproto/ofproto-dpif-upcall.c of Open vSwitch"}}
 		list = append(list, f)
 	}
@@ -207,7 +207,7 @@ func explosionFindings(found []flows.Explosion) (list []rule.Finding) {
 		list = append(list, rule.Finding{Rule: exploding, Severity: rule.Warning, Nodes: rule.OnNode(e.Node), Weight: e.Flows, What: what,
 			Evidence: append(ruleTexts(e.Rules), "mask: "+e.Mask, "dpctl/dump-flows: "+e.Example),
 			Follows:  "each new value is an upcall to ovs-vswitchd, which may reach its limit of flows",
-			Next:     []string{"ovs-offline slow", "on the node: ovs-appctl upcall/show", "on the node: ovs-appctl dpctl/show -s"},
+			Next:     []rule.Next{rule.Ask("slow"), rule.OnTheNode("ovs-appctl upcall/show"), rule.OnTheNode("ovs-appctl dpctl/show -s")},
 			Sources:  []string{"lib/classifier.h of Open vSwitch"}})
 	}
 	return list
@@ -218,7 +218,7 @@ func offloadFindings(o *Offload) []rule.Finding {
 		return nil
 	}
 	f := rule.Finding{Rule: offloading, Severity: rule.Warning, Nodes: rule.OnNode(o.Node), Follows: "the processor forwards these packets",
-		Next: []string{"ovs-offline slow", "on the node: ovs-appctl dpctl/dump-flows -m type=non-offloaded", "on the node: ovs-appctl vlog/set netdev_offload_tc:dbg"}}
+		Next: []rule.Next{rule.Ask("slow"), rule.OnTheNode("ovs-appctl dpctl/dump-flows -m type=non-offloaded"), rule.OnTheNode("ovs-appctl vlog/set netdev_offload_tc:dbg")}}
 	for _, r := range o.Reasons[:min(5, len(o.Reasons))] {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s, %d packets, for example %s", r.What, phrase.Count(r.Flows, "flow"), r.Packets, r.Example))
 		if r.Source != "" {
@@ -244,7 +244,7 @@ func conntrackFindings(c *Conntrack) (list []rule.Finding) {
 	add := func(name, what, follows string, weight int, sources ...string) {
 		list = append(list, rule.Finding{Rule: name, Severity: rule.Warning, Nodes: rule.OnNode(c.Node), What: what, Follows: follows, Weight: weight,
 			Evidence: []string{fmt.Sprintf("dpctl/dump-conntrack: %d entries", c.Entries)},
-			Next:     []string{"ovs-offline slow", "on the node: ovs-appctl dpctl/ct-stats-show"}, Sources: sources})
+			Next:     []rule.Next{rule.Ask("slow"), rule.OnTheNode("ovs-appctl dpctl/ct-stats-show")}, Sources: sources})
 	}
 	if c.Limit > 0 && c.Entries*100 >= c.Limit*nearPercent {
 		add(nearLimit, fmt.Sprintf("%d connections are recorded, and the limit is %d (%s)", c.Entries, c.Limit, c.LimitFrom),
@@ -295,7 +295,7 @@ func churnFindings(c *Churn) (list []rule.Finding) {
 		list = append(list, rule.Finding{Rule: churning, Severity: rule.Warning, What: what, At: r.Last, Weight: r.Changes,
 			Evidence: []string{fmt.Sprintf("transactions of %s to %s", r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))},
 			Follows:  "each change is computed by ovn-northd or ovn-controller, and revalidates the flows of the datapath",
-			Next:     []string{"ovs-offline history --table " + r.Table}, Sources: []string{"ovsdb(7)"}})
+			Next:     []rule.Next{rule.Ask("history", "--table", r.Table)}, Sources: []string{"ovsdb(7)"}})
 	}
 	return list
 }

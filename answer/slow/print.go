@@ -39,7 +39,9 @@ func printFinding(page *show.Page, f rule.Finding) {
 		printWrapped(page, "    ", evidence)
 	}
 	printWrapped(page, "    ", f.Follows)
-	printWrapped(page, "    ", "Next: "+strings.Join(f.Next, "; "))
+	for _, next := range f.Next {
+		page.Printf("    Next: %s\n", terminal.Escape(next.Text(page.Call)))
+	}
 }
 
 // maxPrinted bounds a text that is printed, in bytes.

@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
 )
@@ -86,7 +87,7 @@ func Open(ctx context.Context, selected *snapshot.Snapshot, query Query) (*Timel
 		return nil, err
 	}
 	if len(t.logs)+len(t.databases) == 0 {
-		return nil, fmt.Errorf("%w: %s holds no logs and no database: collect some, for example with ovs-offline collect", ErrNothing, selected.Folder())
+		return nil, show.Advise(fmt.Errorf("%w: %s holds no logs and no database: collect some, for example with", ErrNothing, selected.Folder()), "", "collect", "PATH")
 	}
 	names, err := openNames(ctx, selected)
 	if err != nil {

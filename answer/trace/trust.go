@@ -9,6 +9,7 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/host"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
@@ -18,7 +19,7 @@ import (
 func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (trust answer.Fidelity, lacks *incomplete, err error) {
 	start, err := replica.Report(wd)
 	if errors.Is(err, replica.ErrNoReport) { // start writes it last
-		return trust, nil, fmt.Errorf("node %s: the start of its replica has not ended: wait for it, or start it again with: ovs-offline start", node.Name)
+		return trust, nil, show.Advise(fmt.Errorf("node %s: the start of its replica has not ended: wait for it, or start it again with", node.Name), node.Name, "start")
 	}
 	if err != nil {
 		return trust, nil, err

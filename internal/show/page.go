@@ -20,6 +20,7 @@ type Page struct {
 	Out   io.Writer // the document
 	Err   io.Writer // warnings
 	Width int       // of the terminal that Out is, in columns; 0 for none
+	Call  Call      // makes the command lines of the program
 
 	warnings int // so far
 }

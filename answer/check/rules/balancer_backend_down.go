@@ -44,7 +44,7 @@ func balancerBackendDown() rule.Rule {
 					continue
 				}
 				f := rule.Finding{What: fmt.Sprintf("%s: %d of %s down: %s", titleOf(d, c.balancer, c.vip), len(down), phrase.Count(len(backends), "backend"), phrase.FirstNames(down)),
-					Evidence: []string{"Service_Monitor in the southbound database: status of " + strings.Join(down, ", ")}, Next: []string{"ovs-offline history sb --table Service_Monitor"}}
+					Evidence: []string{"Service_Monitor in the southbound database: status of " + strings.Join(down, ", ")}, Next: []rule.Next{rule.Ask("history", "sb", "--table", "Service_Monitor")}}
 				if len(down) == len(backends) {
 					f.Severity, f.Follows = rule.Error, "nothing serves the VIP"
 				}

@@ -31,7 +31,7 @@ func balancerCheckWithoutProbe() rule.Rule {
 				}
 				if len(unprobed) > 0 {
 					found(rule.Finding{What: fmt.Sprintf("%s has a health check that does not probe %s", titleOf(d, c.balancer, c.vip), phrase.FirstNames(unprobed)),
-						Evidence: []string{inNB("Load_Balancer", c.balancer.Name, "ip_port_mappings, health_check")}, Next: []string{historyOf(c.balancer.UUID)}})
+						Evidence: []string{inNB("Load_Balancer", c.balancer.Name, "ip_port_mappings, health_check")}, Next: []rule.Next{historyOf(c.balancer.UUID)}})
 				}
 			}
 			return nil

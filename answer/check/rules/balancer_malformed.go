@@ -37,7 +37,7 @@ func balancerMalformed() rule.Rule {
 						continue
 					}
 					found(rule.Finding{What: fmt.Sprintf("%s is malformed: %s", titleOf(d, b, vip), why),
-						Evidence: []string{inNB("Load_Balancer", b.Name, "vips")}, Next: []string{historyOf(b.UUID)}})
+						Evidence: []string{inNB("Load_Balancer", b.Name, "vips")}, Next: []rule.Next{historyOf(b.UUID)}})
 				}
 			}
 			return nil

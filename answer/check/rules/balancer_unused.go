@@ -25,7 +25,7 @@ func balancerUnused() rule.Rule {
 				}
 			}
 			var idle []string
-			next := "ovs-offline history nb --table Load_Balancer"
+			next := rule.Ask("history", "nb", "--table", "Load_Balancer")
 			for _, b := range n.Balancers {
 				if !inUse[b.UUID] && slices.ContainsFunc(vipsOf(b), func(vip string) bool { return b.VIPs[vip] != "" }) {
 					idle, next = append(idle, d.Title("Load_Balancer", b.UUID)), historyOf(b.UUID)
@@ -37,9 +37,9 @@ func balancerUnused() rule.Rule {
 			slices.Sort(idle)
 			what := "no switch or router uses " + idle[0]
 			if len(idle) > 1 {
-				what, next = fmt.Sprintf("no switch or router uses %s: %s", phrase.Count(len(idle), "load balancer"), phrase.FirstNames(idle)), "ovs-offline history nb --table Load_Balancer"
+				what, next = fmt.Sprintf("no switch or router uses %s: %s", phrase.Count(len(idle), "load balancer"), phrase.FirstNames(idle)), rule.Ask("history", "nb", "--table", "Load_Balancer")
 			}
-			found(rule.Finding{What: what, Evidence: []string{"Logical_Switch, Logical_Router and Load_Balancer_Group in the northbound database: load_balancer"}, Next: []string{next}})
+			found(rule.Finding{What: what, Evidence: []string{"Logical_Switch, Logical_Router and Load_Balancer_Group in the northbound database: load_balancer"}, Next: []rule.Next{next}})
 			return nil
 		}),
 	}

@@ -29,7 +29,7 @@ func balancerWithoutBackends() rule.Rule {
 				}
 			}
 			var names []string
-			next := "ovs-offline history nb --table Load_Balancer --column vips"
+			next := rule.Ask("history", "nb", "--table", "Load_Balancer", "--column", "vips")
 			for _, name := range slices.Sorted(maps.Keys(idle)) {
 				if vip := idle[name]; vip.cluster && !vip.served {
 					names = append(names, name)
@@ -42,9 +42,9 @@ func balancerWithoutBackends() rule.Rule {
 			what := names[0] + " has no backends"
 			if len(names) > 1 {
 				what = fmt.Sprintf("%s have no backends: %s", phrase.Count(len(names), "load balancer"), phrase.FirstNames(names))
-				next = "ovs-offline history nb --table Load_Balancer --column vips"
+				next = rule.Ask("history", "nb", "--table", "Load_Balancer", "--column", "vips")
 			}
-			found(rule.Finding{What: what, Evidence: []string{"Load_Balancer in the northbound database: vips"}, Next: []string{next}})
+			found(rule.Finding{What: what, Evidence: []string{"Load_Balancer in the northbound database: vips"}, Next: []rule.Next{next}})
 			return nil
 		},
 	}

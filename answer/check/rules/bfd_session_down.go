@@ -22,7 +22,7 @@ func bfdSessionDown() rule.Rule {
 					return
 				}
 				found(rule.Finding{What: fmt.Sprintf("the BFD session of router port %s with %s is down", row.String("logical_port"), row.String("dst_ip")),
-					Evidence: []string{inNB("BFD", row.UUID, "status")}, Next: []string{historyOf(row.UUID), "ovs-offline history sb --table BFD"}})
+					Evidence: []string{inNB("BFD", row.UUID, "status")}, Next: []rule.Next{historyOf(row.UUID), rule.Ask("history", "sb", "--table", "BFD")}})
 			}, "status", "logical_port", "dst_ip")
 		}),
 	}

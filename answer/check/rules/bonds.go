@@ -37,9 +37,9 @@ func reportBond(bond appctl.Bond, found func(rule.Finding)) {
 		}
 	}
 	f := rule.Finding{Evidence: []string{"ovs-appctl bond/show: " + bond.Name},
-		Next: []string{"ovs-offline timeline --program ovs-vswitchd --grep bond", "on the node: ovs-appctl bond/show " + bond.Name}}
+		Next: []rule.Next{rule.Ask("timeline", "--program", "ovs-vswitchd", "--grep", "bond"), rule.OnTheNode("ovs-appctl bond/show", bond.Name)}}
 	for _, name := range down {
-		f.Next = append(f.Next, "on the node: ip link show "+name)
+		f.Next = append(f.Next, rule.OnTheNode("ip link show", name))
 	}
 	switch all := len(bond.Members); {
 	case len(down) == all && all > 0:
@@ -91,7 +91,7 @@ func reportLACP(port appctl.LACP, fallback bool, found func(rule.Finding)) {
 			continue
 		}
 		f := rule.Finding{Evidence: []string{"ovs-appctl lacp/show: " + port.Name},
-			Next: []string{"on the node: tcpdump -e -n -i " + name + " ether proto 0x8809", "on the switch: whether this port is in the same LACP group as the other members"}}
+			Next: []rule.Next{rule.OnTheNode("tcpdump -e -n ether proto 0x8809 -i", name), rule.Elsewhere("on the switch", "whether this port is in the same LACP group as the other members")}}
 		switch member.Status {
 		case "defaulted":
 			f.What = fmt.Sprintf("the partner of member %s of bond %s does not answer LACP (defaulted)", name, port.Name)

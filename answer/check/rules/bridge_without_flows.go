@@ -34,7 +34,7 @@ func bridgeWithoutFlows() rule.Rule {
 				if empty {
 					found(rule.Finding{What: fmt.Sprintf("bridge %s has no flows", name),
 						Evidence: []string{"Bridge " + name + " in conf.db: fail_mode", "ovs-ofctl dump-flows " + name},
-						Next:     []string{"ovs-offline timeline --program ovs-vswitchd", "ovs-offline drift"}})
+						Next:     []rule.Next{rule.Ask("timeline", "--program", "ovs-vswitchd"), rule.Ask("drift")}})
 				}
 			}, "name", "fail_mode", "controller", "ports")
 			if failed != nil {

@@ -31,7 +31,7 @@ func certificateExpiry() rule.Rule {
 				return err
 			}
 			for _, c := range readCertificates(text) {
-				finding := rule.Finding{At: c.until, Evidence: []string{"certificate " + c.path}, Next: []string{"on the node: openssl x509 -noout -dates -in " + c.path}}
+				finding := rule.Finding{At: c.until, Evidence: []string{"certificate " + c.path}, Next: []rule.Next{rule.OnTheNode("openssl x509 -noout -dates -in", c.path)}}
 				switch left := c.until.Sub(recorded); {
 				case left < 0:
 					finding.What = fmt.Sprintf("the certificate %s had expired %s before the node was recorded", c.path, phrase.Duration(-left))

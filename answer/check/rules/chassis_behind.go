@@ -47,7 +47,7 @@ func chassisBehind() rule.Rule {
 					found(rule.Finding{At: c.at, Nodes: []string{c.title},
 						What:     fmt.Sprintf("ovn-controller of %s has confirmed change %d of %d: it is %s behind", c.title, c.number, wanted, phrase.Count(wanted-c.number, "change")),
 						Evidence: []string{"Chassis_Private " + c.name + " and SB_Global in the southbound database: nb_cfg"},
-						Next:     []string{"ovs-offline drift " + c.title, "ovs-offline timeline --program ovn-controller", "on the node: ovn-appctl -t ovn-controller connection-status"}})
+						Next:     []rule.Next{rule.Ask("drift"), rule.Ask("timeline", "--program", "ovn-controller"), rule.OnTheNode("ovn-appctl -t ovn-controller connection-status")}})
 				}
 			}
 			return err

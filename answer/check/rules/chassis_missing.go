@@ -23,7 +23,7 @@ func chassisMissing() rule.Rule {
 			if err == nil && !ok {
 				found(rule.Finding{What: fmt.Sprintf("the southbound database has no chassis %s", settings.Chassis()),
 					Evidence: []string{"Open_vSwitch in conf.db: external_ids:system-id, ovn-remote " + settings.Get("ovn-remote")},
-					Next:     []string{"ovs-offline timeline --program ovn-controller", "on the node: ovn-appctl -t ovn-controller connection-status"}})
+					Next:     []rule.Next{rule.Ask("timeline", "--program", "ovn-controller"), rule.OnTheNode("ovn-appctl -t ovn-controller connection-status")}})
 			}
 			return err
 		},

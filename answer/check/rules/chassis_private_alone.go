@@ -19,7 +19,7 @@ func chassisPrivateAlone() rule.Rule {
 			return d.SB.Each("Chassis_Private", func(row ovsdb.Row) {
 				if len(row.UUIDs("chassis")) == 0 {
 					found(rule.Finding{What: fmt.Sprintf("the southbound database has private data of chassis %s, which does not exist", row.String("name")),
-						Evidence: []string{inSB("Chassis_Private", row.String("name"), "chassis")}, Next: []string{historyOfBound(row.UUID)}})
+						Evidence: []string{inSB("Chassis_Private", row.String("name"), "chassis")}, Next: []rule.Next{historyOfBound(row.UUID)}})
 				}
 			}, "name", "chassis")
 		},

@@ -48,7 +48,7 @@ func chassisTwice() rule.Rule {
 					slices.Sort(names)
 					found(rule.Finding{What: fmt.Sprintf("%s have "+property.what+": %s", phrase.Count(len(names), "chassis"), value, phrase.FirstNames(names)),
 						Evidence: []string{"Chassis and Encap in the southbound database"},
-						Next:     []string{"ovs-offline history --table Chassis", "on the central node, for the old one: ovn-sbctl chassis-del NAME"}})
+						Next:     []rule.Next{rule.Ask("history", "sb", "--table", "Chassis"), rule.Elsewhere("on the central node, for the old one", "ovn-sbctl chassis-del NAME")}})
 				}
 			}
 			return nil

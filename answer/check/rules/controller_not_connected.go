@@ -38,7 +38,7 @@ func controllerNotConnected() rule.Rule {
 						status := file.PrintedMap(row.Column("status"))
 						found(rule.Finding{What: fmt.Sprintf("%s %s%s is not connected: %s", table.word, row.Column("target"), bridges[row.UUID], cmp.Or(status["last_error"], status["state"], "no reason was recorded")),
 							Evidence: []string{"ovs-vsctl list " + table.name + ": is_connected, status"},
-							Next:     []string{"ovs-offline timeline --grep " + row.Column("target")}})
+							Next:     []rule.Next{rule.Ask("timeline", "--grep", row.Column("target"))}})
 					}
 				}
 			}

@@ -44,14 +44,14 @@ func costlyRules() rule.Rule {
 				}
 				found(rule.Finding{Rule: "flows-of-no-row", Nodes: rule.OnNode(name), What: fmt.Sprintf("the integration bridge has %s with a cookie that no row of the southbound database has", phrase.Count(unknown, "flow")),
 					Follows:  "a row was deleted and its flows stayed, or another program wrote them: packets take a way that OVN does not know",
-					Evidence: []string{"ovs-ofctl dump-flows: cookie"}, Next: []string{"ovs-offline drift " + name, "ovs-offline top"}})
+					Evidence: []string{"ovs-ofctl dump-flows: cookie"}, Next: []rule.Next{rule.Ask("drift"), rule.Ask("top")}})
 			}
 			for _, p := range top.Products {
 				if p.Flows >= manyProducts {
 					found(rule.Finding{Rule: "rule-multiplies-out", Nodes: rule.OnNode(p.Node), Weight: p.Flows,
 						What:     fmt.Sprintf("%s became %s: %s", p.Name, phrase.Count(p.Flows, "flow"), p.Text()),
 						Evidence: []string{p.Row + " " + p.UUID, fmt.Sprintf("ovs-ofctl dump-flows %s, table %d", p.Bridge, p.Table)},
-						Next:     []string{"ovs-offline top", fmt.Sprintf("ovs-offline flows --policy %q", p.Name)}})
+						Next:     []rule.Next{rule.Ask("top"), rule.Ask("flows", "--policy", p.Name)}})
 				}
 			}
 			for i, d := range top.Duplicates {
@@ -64,7 +64,7 @@ func costlyRules() rule.Rule {
 				}
 				found(rule.Finding{Rule: "rule-twice", What: fmt.Sprintf("%s have one match at one priority in %s: %s", phrase.Count(len(d.Rows), "rule"), d.Where, phrase.FirstNames(names)),
 					Follows:  "only one of them decides about a packet, and which one is not defined",
-					Evidence: []string{fmt.Sprintf("priority %d, match %s", d.Priority, phrase.Shorten(d.Match, 200))}, Next: []string{"ovs-offline top"}})
+					Evidence: []string{fmt.Sprintf("priority %d, match %s", d.Priority, phrase.Shorten(d.Match, 200))}, Next: []rule.Next{rule.Ask("top")}})
 			}
 			if counted.Lost > 0 {
 				return fmt.Errorf("%s of the dumps can't be read", phrase.Count(counted.Lost, "line"))

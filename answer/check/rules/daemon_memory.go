@@ -31,7 +31,7 @@ func unitMemory() rule.Rule {
 				}
 				name := strings.TrimSuffix(path.Base(path.Dir(file)), ".service")
 				found(rule.Finding{What: fmt.Sprintf("%s uses %.1f GiB of memory", name, float64(bytes)/(1<<30)), Evidence: []string{file},
-					Next: []string{"on the node: ovs-appctl -t " + name + " memory/show", "ovs-offline timeline --grep memory"}})
+					Next: []rule.Next{rule.OnTheNode("ovs-appctl memory/show -t", name), rule.Ask("timeline", "--grep", "memory")}})
 			}
 			return err
 		},

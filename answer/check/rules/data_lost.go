@@ -22,7 +22,7 @@ func dataLost() rule.Rule {
 			for _, collection := range manifest.Collections {
 				for _, lost := range collection.Lost {
 					found(rule.Finding{What: fmt.Sprintf("a part of the source could not be read: %s", phrase.Shorten(lost, 300)),
-						Evidence: []string{collection.Source.Kind + " " + collection.Source.Name}, Next: []string{"ovs-offline inspect SOURCE"}})
+						Evidence: []string{collection.Source.Kind + " " + collection.Source.Name}, Next: []rule.Next{rule.Ask("inspect", "SOURCE")}})
 				}
 			}
 			return nil

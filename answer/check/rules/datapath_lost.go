@@ -29,7 +29,7 @@ func datapathLost() rule.Rule {
 				if d.Lost > maxLost {
 					found(rule.Finding{What: fmt.Sprintf("the datapath%s lost %d packets on their way to ovs-vswitchd, of %d", named(d.Name), d.Lost, d.Missed+d.Lost),
 						Evidence: []string{"ovs-appctl dpctl/show: lookups"},
-						Next:     []string{"ovs-offline slow", "ovs-offline timeline --grep 'lost packet'", "on the node, twice: ovs-appctl dpctl/show"}})
+						Next:     []rule.Next{rule.Ask("slow"), rule.Ask("timeline", "--grep", "lost packet"), rule.Elsewhere("on the node, twice", "ovs-appctl dpctl/show")}})
 				}
 			}
 			return err
@@ -49,7 +49,7 @@ func datapathMasks() rule.Rule {
 			for _, d := range appctl.Datapaths(text) {
 				if d.Masks > maxMasks || d.PerMatch > maxPerMatch {
 					found(rule.Finding{What: fmt.Sprintf("the datapath%s has %d masks, and tries %.1f for each packet", named(d.Name), d.Masks, d.PerMatch),
-						Evidence: []string{"ovs-appctl dpctl/show: masks"}, Next: []string{"ovs-offline slow"}})
+						Evidence: []string{"ovs-appctl dpctl/show: masks"}, Next: []rule.Next{rule.Ask("slow")}})
 				}
 			}
 			return err

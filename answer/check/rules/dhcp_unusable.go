@@ -37,7 +37,7 @@ func dhcpUnusable() rule.Rule {
 				why, uuid, _ := strings.Cut(key, "\x00")
 				slices.Sort(ports)
 				found(rule.Finding{What: fmt.Sprintf("%s of %s: %s", d.Title("DHCP_Options", uuid), phrase.FirstNames(ports), why),
-					Evidence: []string{inNB("DHCP_Options", uuid, "cidr, options")}, Next: []string{historyOf(uuid)}})
+					Evidence: []string{inNB("DHCP_Options", uuid, "cidr, options")}, Next: []rule.Next{historyOf(uuid)}})
 			}
 			return nil
 		}),

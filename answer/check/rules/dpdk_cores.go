@@ -26,7 +26,7 @@ func dpdkCores() rule.Rule {
 				return err
 			}
 			const pmd, lcore = "pmd-cpu-mask", "dpdk-lcore-mask"
-			next := []string{"ovs-offline exec ovs-vsctl get Open_vSwitch . other_config"}
+			next := []rule.Next{rule.OnTheNode("ovs-vsctl get Open_vSwitch . other_config")}
 			var missing []string
 			for _, key := range []string{pmd, lcore} {
 				if config[key] == "" {

@@ -30,7 +30,7 @@ func drifted() rule.Rule {
 				return err
 			}
 			if size := n.Dir.DumpBytes(); size > mostDrift {
-				return fmt.Errorf("the dumps have %d MiB: to compute the flows takes minutes, and ovs-offline drift does it", size>>20)
+				return fmt.Errorf("the dumps have %d MiB: to compute the flows takes minutes, and the command drift does it", size>>20)
 			}
 			report, err := n.Programs.Drift(ctx, n.Dir, nil)
 			if err != nil {
@@ -44,7 +44,7 @@ func drifted() rule.Rule {
 					d := &list.of[i]
 					found(rule.Finding{Weight: len(d.Entries), What: fmt.Sprintf("%s %s %s", report.Bridge, list.what, d.String()),
 						Evidence: []string{"the flows that OVN " + report.Running.OVN + " computes from the databases"},
-						Next:     []string{"ovs-offline drift " + n.Name + " --detail"}})
+						Next:     []rule.Next{rule.Ask("drift", "--detail")}})
 				}
 			}
 			if report.Verdict == drift.Undetermined {

@@ -36,14 +36,14 @@ func duplicateFloatingIP() rule.Rule {
 				at := place{network, t.external}
 				if other, taken := first[at]; taken && (other.logical != t.logical || other.router != t.router) {
 					found(rule.Finding{What: fmt.Sprintf("%s and %s have the same external address", other.of(d), t.of(d)),
-						Evidence: []string{inNB("NAT", other.uuid, "external_ip"), inNB("NAT", t.uuid, "external_ip")}, Next: []string{historyOf(t.uuid), historyOf(other.uuid)}})
+						Evidence: []string{inNB("NAT", other.uuid, "external_ip"), inNB("NAT", t.uuid, "external_ip")}, Next: []rule.Next{historyOf(t.uuid), historyOf(other.uuid)}})
 					continue
 				}
 				first[at] = t
 				for _, h := range known.of(network) {
 					if slices.Contains(h.ips, t.external) && (h.end == nil || h.end.Router != t.router) {
 						found(rule.Finding{What: fmt.Sprintf("%s of %s has the external address of %s", h.title(d), d.Title("Logical_Switch", network.UUID), t.of(d)),
-							Evidence: []string{inNB("NAT", t.uuid, "external_ip"), inNB("Logical_Switch_Port", h.port.Name, "addresses")}, Next: []string{historyOf(t.uuid), historyOf(h.port.UUID)}})
+							Evidence: []string{inNB("NAT", t.uuid, "external_ip"), inNB("Logical_Switch_Port", h.port.Name, "addresses")}, Next: []rule.Next{historyOf(t.uuid), historyOf(h.port.UUID)}})
 					}
 				}
 			}

@@ -22,7 +22,7 @@ func duplicateIP() rule.Rule {
 				twice(holdersOf(n, s), func(h holder) []netip.Addr { return h.ips }, func(ip netip.Addr, a, b holder) {
 					found(rule.Finding{What: fmt.Sprintf("%s and %s of %s have the same IP address %s", a.title(d), b.title(d), d.Title("Logical_Switch", s.UUID), ip),
 						Evidence: []string{inNB("Logical_Switch_Port", a.port.Name, "addresses"), inNB("Logical_Switch_Port", b.port.Name, "addresses")},
-						Next:     []string{historyOf(b.port.UUID)}})
+						Next:     []rule.Next{historyOf(b.port.UUID)}})
 				})
 			}
 			return nil

@@ -20,7 +20,7 @@ func duplicateMAC() rule.Rule {
 				twice(holdersOf(n, s), func(h holder) []string { return h.macs }, func(mac string, a, b holder) {
 					found(rule.Finding{What: fmt.Sprintf("%s and %s of %s have the same MAC address %s", a.title(d), b.title(d), d.Title("Logical_Switch", s.UUID), mac),
 						Evidence: []string{inNB("Logical_Switch_Port", a.port.Name, "addresses"), inNB("Logical_Switch_Port", b.port.Name, "addresses")},
-						Next:     []string{historyOf(b.port.UUID)}})
+						Next:     []rule.Next{historyOf(b.port.UUID)}})
 				})
 			}
 			return nil

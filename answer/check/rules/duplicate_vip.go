@@ -20,7 +20,7 @@ func duplicateVIP() rule.Rule {
 			v := vipFinder{balancers: map[string]*ovn.Balancer{}, northbound: n, shared: map[string]map[string]*ovn.Balancer{}, told: map[string]bool{}}
 			v.tell = func(owner string, a, b *ovn.Balancer, vip string) {
 				found(rule.Finding{What: fmt.Sprintf("%s is a VIP of %s too, and %s uses both", titleOf(d, a, vip), d.Title("Load_Balancer", b.UUID), owner),
-					Evidence: []string{inNB("Load_Balancer", a.Name, "vips"), inNB("Load_Balancer", b.Name, "vips")}, Next: []string{historyOf(a.UUID), historyOf(b.UUID)}})
+					Evidence: []string{inNB("Load_Balancer", a.Name, "vips"), inNB("Load_Balancer", b.Name, "vips")}, Next: []rule.Next{historyOf(a.UUID), historyOf(b.UUID)}})
 			}
 			for _, b := range n.Balancers {
 				v.balancers[b.UUID] = b

@@ -35,7 +35,7 @@ func encapAddress() rule.Rule {
 				if !slices.Contains(own, address) {
 					found(rule.Finding{What: fmt.Sprintf("no interface of the node has its tunnel address %s", address),
 						Evidence: []string{"Open_vSwitch in conf.db: external_ids:ovn-encap-ip", "ip address"},
-						Next:     []string{"on the node: ip address"}})
+						Next:     []rule.Next{rule.OnTheNode("ip address")}})
 				}
 			}
 			return nil

@@ -47,7 +47,7 @@ func fdbContradicts() rule.Rule {
 				for _, h := range known.of(end.Switch) {
 					if h.port != end && h.end == nil && slices.Contains(h.macs, mac) {
 						found(rule.Finding{What: fmt.Sprintf("%s of %s was learned at %s", mac, h.title(d), end.Title()),
-							Evidence: []string{inSB("FDB", row.UUID, "mac, port_key")}, Next: []string{historyOfBound(row.UUID)}})
+							Evidence: []string{inSB("FDB", row.UUID, "mac, port_key")}, Next: []rule.Next{historyOfBound(row.UUID)}})
 					}
 				}
 			}, "dp_key", "port_key", "mac")

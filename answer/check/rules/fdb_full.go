@@ -46,7 +46,7 @@ func fdbFull() rule.Rule {
 				if size > 0 && count >= size {
 					found(rule.Finding{What: fmt.Sprintf("the table of MAC addresses of bridge %s is full: %d of %d", name, count, size),
 						Evidence: []string{"ovs-appctl fdb/stats-show " + name + ", fdb/show " + name},
-						Next:     []string{"on the node: ovs-appctl fdb/stats-show " + name, "on the node: ovs-vsctl set bridge " + name + " other_config:mac-table-size=50000"}})
+						Next:     []rule.Next{rule.OnTheNode("ovs-appctl fdb/stats-show", name), rule.OnTheNode("ovs-vsctl set bridge", name, "other_config:mac-table-size=50000")}})
 				}
 			}
 			return nil

@@ -33,13 +33,13 @@ func gatewayChassisMissing() rule.Rule {
 					continue
 				}
 				found(rule.Finding{What: fmt.Sprintf("gateway port %s of %s names chassis %s, which does not exist", row.port.Name, d.Title("Logical_Router", row.port.Router.UUID), row.chassis),
-					Evidence: []string{inNB(row.table, row.uuid, "chassis_name"), "Chassis in the southbound database: name"}, Next: []string{historyOf(row.uuid), "ovs-offline history sb --table Chassis"}})
+					Evidence: []string{inNB(row.table, row.uuid, "chassis_name"), "Chassis in the southbound database: name"}, Next: []rule.Next{historyOf(row.uuid), rule.Ask("history", "sb", "--table", "Chassis")}})
 			}
 			for _, r := range n.Routers {
 				if name := r.Chassis(); name != "" && !exists(name) {
 					found(rule.Finding{Severity: rule.Error, What: fmt.Sprintf("gateway %s is for chassis %s, which does not exist", d.Title("Logical_Router", r.UUID), name),
 						Follows: "the router is nowhere, and nothing passes it", Evidence: []string{inNB("Logical_Router", r.Name, "options:chassis"), "Chassis in the southbound database: name"},
-						Next: []string{historyOf(r.UUID), "ovs-offline history sb --table Chassis"}})
+						Next: []rule.Next{historyOf(r.UUID), rule.Ask("history", "sb", "--table", "Chassis")}})
 				}
 			}
 			return nil

@@ -33,7 +33,7 @@ func gatewayChassisName() rule.Rule {
 					return
 				}
 				found(rule.Finding{What: fmt.Sprintf("gateway chassis %s of port %s%s is not named as neutron names it, %s_%s", name, port, routers[port], port, chassis),
-					Evidence: []string{inNB("Gateway_Chassis", row.UUID, "name")}, Next: []string{historyOf(row.UUID)}})
+					Evidence: []string{inNB("Gateway_Chassis", row.UUID, "name")}, Next: []rule.Next{historyOf(row.UUID)}})
 			}, "name", "chassis_name")
 		}),
 	}

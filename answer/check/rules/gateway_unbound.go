@@ -45,7 +45,7 @@ func gatewayUnbound() rule.Rule {
 				}
 				title := d.Title("Logical_Router", end.Router.UUID)
 				f := rule.Finding{What: fmt.Sprintf("no chassis has claimed the gateway port %s of %s", port, title), Evidence: []string{inSB("Port_Binding", b.Port, "chassis")},
-					Next: []string{historyOfBound(b.UUID), "ovs-offline history sb --table Chassis"}}
+					Next: []rule.Next{historyOfBound(b.UUID), rule.Ask("history", "sb", "--table", "Chassis")}}
 				if b.Type == "l3gateway" {
 					l3[end.Router.Name] = true
 					f.What = fmt.Sprintf("chassis %s has not claimed the gateway %s", hostOf(chassis, end.Router.Chassis()), title)

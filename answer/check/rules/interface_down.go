@@ -37,7 +37,7 @@ func interfaceDown() rule.Rule {
 					name += " of port " + port
 				}
 				found(rule.Finding{What: fmt.Sprintf("interface %s %s", name, state), Evidence: []string{"ovs-vsctl list Interface: admin_state, link_state"},
-					Next: []string{"on the node: ip link show " + row.Column("name")}})
+					Next: []rule.Next{rule.OnTheNode("ip link show", row.Column("name"))}})
 			}
 			return err
 		},

@@ -26,7 +26,7 @@ func interfaceWithoutPortNumber() rule.Rule {
 				case number != "-1":
 					return
 				}
-				found(rule.Finding{What: what, Evidence: []string{seen}, Next: []string{"ovs-offline exec ovs-vsctl list Interface " + name, "on the node: ip link show " + name}})
+				found(rule.Finding{What: what, Evidence: []string{seen}, Next: []rule.Next{rule.OnTheNode("ovs-vsctl list Interface", name), rule.OnTheNode("ip link show", name)}})
 			}
 			if n.OVS == nil {
 				return lookAtPrinted(n, look)

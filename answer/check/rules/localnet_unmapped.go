@@ -44,7 +44,7 @@ func localnetUnmapped() rule.Rule {
 					found(rule.Finding{What: fmt.Sprintf("chassis %s has ports of %s, and does not reach its physical network %s: %s",
 						c.Title(), d.Title("Logical_Switch", s.UUID), strings.Join(networks, ", "), phrase.FirstNames(ports)),
 						Evidence: []string{inSB("Chassis", c.Name, "other_config:ovn-bridge-mappings"), inNB("Logical_Switch", s.Name, "ports of type localnet: options:network_name")},
-						Next:     []string{historyOfBound(c.UUID), "on the node: ovs-vsctl get Open_vSwitch . external_ids:ovn-bridge-mappings"}})
+						Next:     []rule.Next{historyOfBound(c.UUID), rule.OnTheNode("ovs-vsctl get Open_vSwitch . external_ids:ovn-bridge-mappings")}})
 				}
 			}
 			return nil

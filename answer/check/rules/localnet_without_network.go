@@ -19,7 +19,7 @@ func localnetWithoutNetwork() rule.Rule {
 				for _, p := range s.Ports {
 					if p.Type == "localnet" && p.Options["network_name"] == "" {
 						found(rule.Finding{What: fmt.Sprintf("%s of %s is for a physical network, and names none", p.Title(), d.Title("Logical_Switch", s.UUID)),
-							Evidence: []string{inNB("Logical_Switch_Port", p.Name, "options:network_name")}, Next: []string{historyOf(p.UUID)}})
+							Evidence: []string{inNB("Logical_Switch_Port", p.Name, "options:network_name")}, Next: []rule.Next{historyOf(p.UUID)}})
 					}
 				}
 			}

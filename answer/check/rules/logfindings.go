@@ -17,6 +17,7 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 )
 
@@ -105,20 +106,51 @@ func (s *seen) finding(recorded time.Time, packages map[string]string) (finding 
 	for name, value := range s.values {
 		values[name] = value
 	}
-	var texts []string
-	for _, one := range append([]*template.Template{s.rule.what}, s.rule.next...) {
-		var text strings.Builder
-		if err := one.Execute(&text, values); err != nil {
-			return finding, false
-		}
-		texts = append(texts, text.String())
+	what, err := filled(s.rule.what, values)
+	if err != nil {
+		return finding, false
+	}
+	next, err := s.steps()
+	if err != nil {
+		return finding, false
 	}
 	at := s.at
 	if s.noYear && !dated {
 		at = time.Time{}
 	}
-	return rule.Finding{Rule: s.rule.Name, Severity: s.rule.Severity, What: texts[0], At: at, Follows: s.rule.Follows, Next: texts[1:],
+	return rule.Finding{Rule: s.rule.Name, Severity: s.rule.Severity, What: what, At: at, Follows: s.rule.Follows, Next: next,
 		Sources: s.rule.Sources, Evidence: []string{s.where + ": " + s.text}}, true
+}
+
+// steps returns the next steps with the values of the last line, each a word where a shell reads it.
+func (s *seen) steps() (steps []rule.Next, err error) {
+	fill := func(text string, spelled func(string) string) string {
+		values := map[string]string{}
+		for name, value := range s.values {
+			values[name] = spelled(value)
+		}
+		one, failed := s.rule.template(text)
+		if failed == nil {
+			text, failed = filled(one, values)
+		}
+		err = cmp.Or(err, failed)
+		return text
+	}
+	for _, step := range s.rule.next {
+		step.Command, step.Args = fill(step.Command, show.Word), slices.Clone(step.Args)
+		for i, arg := range step.Args {
+			step.Args[i] = fill(arg, strings.Clone)
+		}
+		steps = append(steps, step)
+	}
+	return steps, err
+}
+
+// filled returns the text of a template with its values.
+func filled(t *template.Template, values any) (string, error) {
+	var text strings.Builder
+	err := t.Execute(&text, values)
+	return text.String(), err
 }
 
 // readLog is what was read of the logs of a node.

@@ -34,7 +34,7 @@ func logicalPortTwice() rule.Rule {
 				if len(names) > 1 {
 					found(rule.Finding{What: fmt.Sprintf("%s of this node are of one logical port: %s (%s)", phrase.Count(len(names), "interface"), portTitle(bindings, id), phrase.FirstNames(names)),
 						Evidence: []string{"Interface in conf.db: external_ids:iface-id=" + id},
-						Next:     []string{"on the node: ovs-vsctl --columns=name,ofport,external_ids find Interface external_ids:iface-id=" + id}})
+						Next:     []rule.Next{rule.OnTheNode("ovs-vsctl --columns=name,ofport,external_ids find Interface", "external_ids:iface-id="+id)}})
 				}
 			}
 			return err

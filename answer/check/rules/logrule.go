@@ -57,7 +57,7 @@ type logRule struct {
 
 	pattern     *regexp.Regexp
 	what        *template.Template
-	next        []*template.Template
+	next        []rule.Next // with templates
 	contains    []byte
 	after       []byte
 	until       []byte
@@ -106,12 +106,8 @@ func (r *logRule) compile() (err error) {
 	if r.what, err = r.template(r.What); err != nil {
 		return err
 	}
-	for _, text := range r.Next {
-		next, err := r.template(text)
-		if err != nil {
-			return err
-		}
-		r.next = append(r.next, next)
+	if r.next, err = parseNext(r.Next); err != nil {
+		return err
 	}
 	for text, to := range map[string]*time.Duration{r.Within: &r.within, r.Age: &r.age} {
 		if text != "" {

@@ -36,9 +36,9 @@ func macBindingContradicts() rule.Rule {
 					return
 				}
 				f := rule.Finding{What: fmt.Sprintf("the %s of %s on router port %s has MAC address %s, but %s has %s", kind, ip, port, mac, right.title, strings.Join(right.macs, ", ")),
-					Evidence: []string{evidence}, Next: []string{historyOfBound(row.UUID)}}
+					Evidence: []string{evidence}, Next: []rule.Next{historyOfBound(row.UUID)}}
 				if kind != learned {
-					f.Next = []string{historyOf(row.UUID)}
+					f.Next = []rule.Next{historyOf(row.UUID)}
 				}
 				if right.used {
 					f.Severity, f.Follows = rule.Error, "the router sends packets to the wrong MAC address, until the binding is removed"

@@ -29,7 +29,7 @@ func mappedBridgeMissing() rule.Rule {
 				if !slices.ContainsFunc(bridges, func(b *node.Bridge) bool { return b.Name == name }) {
 					found(rule.Finding{What: fmt.Sprintf("the physical network %s is mapped to bridge %s, which does not exist", network, name),
 						Evidence: []string{"Open_vSwitch in conf.db: external_ids:ovn-bridge-mappings"},
-						Next:     []string{"on the node: ovs-vsctl list-br"}})
+						Next:     []rule.Next{rule.OnTheNode("ovs-vsctl list-br")}})
 				}
 			}
 			return nil

@@ -20,7 +20,7 @@ func matchMalformed() rule.Rule {
 		Deployment: ofNorthbound(func(d *rule.Deployment, n *ovn.Northbound, found func(rule.Finding)) error {
 			return eachMatched(d, n, func(m matched) {
 				if why := match.Problem(m.match); why != "" {
-					evidence, next := []string{inNB(m.table, m.uuid, "match")}, []string{historyOf(m.uuid)}
+					evidence, next := []string{inNB(m.table, m.uuid, "match")}, []rule.Next{historyOf(m.uuid)}
 					if m.unnamed {
 						evidence, next = []string{d.Title(m.table, m.uuid) + " in a list: match"}, nil
 					}

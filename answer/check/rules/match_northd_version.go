@@ -32,7 +32,7 @@ func matchNorthdVersion() rule.Rule {
 			if strings.EqualFold(settings.Get("ovn-match-northd-version"), "true") {
 				found(rule.Finding{What: "external_ids:ovn-match-northd-version is set",
 					Evidence: []string{"Open_vSwitch: external_ids"},
-					Next:     []string{"on the node, for small upgrades: ovs-vsctl set Open_vSwitch . external_ids:ovn-match-northd-version=false"}})
+					Next:     []rule.Next{rule.Elsewhere("on the node, for small upgrades", "ovs-vsctl set Open_vSwitch . external_ids:ovn-match-northd-version=false")}})
 			}
 			return nil
 		},

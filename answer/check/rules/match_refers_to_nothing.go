@@ -44,7 +44,7 @@ func matchRefersToNothing() rule.Rule {
 				}
 				if missing != "" {
 					found(rule.Finding{What: fmt.Sprintf("%s refers to %s, which does not exist", d.Title(m.table, m.uuid), missing),
-						Evidence: []string{inNB(m.table, m.uuid, "match: "+m.match)}, Next: []string{historyOf(m.uuid)}})
+						Evidence: []string{inNB(m.table, m.uuid, "match: "+m.match)}, Next: []rule.Next{historyOf(m.uuid)}})
 				}
 			})
 		}),

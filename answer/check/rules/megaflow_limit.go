@@ -21,7 +21,7 @@ func megaflowLimit() rule.Rule {
 			for _, u := range appctl.Upcalls(text) {
 				if u.Limit > 0 && u.Current*10 >= u.Limit*9 {
 					found(rule.Finding{What: fmt.Sprintf("the datapath %s has %d flows, and ovs-vswitchd allows %d", u.Datapath, u.Current, u.Limit),
-						Evidence: []string{"ovs-appctl upcall/show: flows"}, Next: []string{"ovs-offline slow"}})
+						Evidence: []string{"ovs-appctl upcall/show: flows"}, Next: []rule.Next{rule.Ask("slow")}})
 				}
 			}
 			return err

@@ -23,7 +23,7 @@ func meterMissing() rule.Rule {
 			return eachMatched(d, n, func(m matched) {
 				if m.table == "ACL" && m.log && m.meter != "" && !meters[m.meter] {
 					found(rule.Finding{What: fmt.Sprintf("%s logs with meter %s, which does not exist", d.Title("ACL", m.uuid), m.meter),
-						Evidence: []string{inNB("ACL", m.uuid, "meter")}, Next: []string{historyOf(m.uuid), "ovs-offline history nb --table Meter"}})
+						Evidence: []string{inNB("ACL", m.uuid, "meter")}, Next: []rule.Next{historyOf(m.uuid), rule.Ask("history", "nb", "--table", "Meter")}})
 				}
 			})
 		}),

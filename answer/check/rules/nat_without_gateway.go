@@ -21,7 +21,7 @@ func natWithoutGateway() rule.Rule {
 				if len(r.NAT) > 0 && !r.Disabled && !r.HasGateway() {
 					found(rule.Finding{What: fmt.Sprintf("%s has %s and no gateway", d.Title("Logical_Router", r.UUID), phrase.Count(len(r.NAT), "NAT rule")),
 						Evidence: []string{inNB("Logical_Router", r.Name, "nat, options:chassis"), "Logical_Router_Port of these in the northbound database: gateway_chassis, ha_chassis_group"},
-						Next:     []string{"ovs-offline history nb --table Gateway_Chassis", historyOf(r.UUID)}})
+						Next:     []rule.Next{rule.Ask("history", "nb", "--table", "Gateway_Chassis"), historyOf(r.UUID)}})
 				}
 			}
 			return nil

@@ -23,7 +23,7 @@ func natWithoutPort() rule.Rule {
 			for _, t := range all {
 				if t.kind == "dnat_and_snat" && t.externalMAC != "" && t.port != "" && n.Ports[t.port] == nil {
 					found(rule.Finding{What: fmt.Sprintf("%s names port %s, which does not exist", t.of(d), t.port),
-						Evidence: []string{inNB("NAT", t.uuid, "logical_port")}, Next: []string{historyOf(t.uuid), "ovs-offline history nb --table Logical_Switch_Port"}})
+						Evidence: []string{inNB("NAT", t.uuid, "logical_port")}, Next: []rule.Next{historyOf(t.uuid), rule.Ask("history", "nb", "--table", "Logical_Switch_Port")}})
 				}
 			}
 			return nil

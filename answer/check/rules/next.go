@@ -7,11 +7,13 @@ import (
 	"ovs-offline/internal/ovn"
 )
 
-// historyOf returns the command that shows a northbound row, who changed it, and when.
-func historyOf(uuid string) string { return "ovs-offline history nb --detail --record " + uuid }
+// historyOf returns the step that shows a northbound row, who changed it, and when.
+func historyOf(uuid string) rule.Next { return rule.Ask("history", "nb", "--detail", "--record", uuid) }
 
 // historyOfBound returns the same for a southbound row.
-func historyOfBound(uuid string) string { return "ovs-offline history sb --detail --record " + uuid }
+func historyOfBound(uuid string) rule.Next {
+	return rule.Ask("history", "sb", "--detail", "--record", uuid)
+}
 
 // ofNorthbound returns the function of a rule that looks at the logical network of each deployment whose
 // northbound database was collected.
@@ -32,4 +34,16 @@ func inNB(table, name, columns string) string {
 
 func inSB(table, name, columns string) string {
 	return table + " " + name + " in the southbound database: " + columns
+}
+
+// parseNext reads the steps of a rule in YAML.
+func parseNext(texts []string) (steps []rule.Next, err error) {
+	for _, text := range texts {
+		step, err := rule.ParseNext(text)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
 }

@@ -55,7 +55,7 @@ func northdBehind() rule.Rule {
 			slices.Sort(missing)
 			found(rule.Finding{At: d.SB.Changed, What: fmt.Sprintf("ovn-northd has not made %s of the northbound database: %s", phrase.Count(len(missing), "row"), phrase.FirstNames(missing)),
 				Evidence: []string{"Logical_Switch, Logical_Router and Logical_Switch_Port in the northbound database, and Datapath_Binding and Port_Binding in the southbound one"},
-				Next:     []string{"ovs-offline timeline --program ovn-northd", "on the central node: ovn-appctl -t ovn-northd status"}})
+				Next:     []rule.Next{rule.Ask("timeline", "--program", "ovn-northd"), rule.Elsewhere("on the central node", "ovn-appctl -t ovn-northd status")}})
 			return nil
 		}),
 	}

@@ -120,12 +120,12 @@ func readDump(ctx context.Context, n *rule.Node, bridge string, kind workdir.Dum
 }
 
 func (s *senders) finding(bridge, port string) rule.Finding {
-	f := rule.Finding{Weight: int(min(s.packets, 1<<31)), Next: []string{"on the node: ovs-ofctl show " + bridge}}
+	f := rule.Finding{Weight: int(min(s.packets, 1<<31)), Next: []rule.Next{rule.OnTheNode("ovs-ofctl show", bridge)}}
 	var by []string
 	if s.flows > 0 {
 		by = append(by, fmt.Sprintf("by %s (%s)", phrase.Count(s.flows, "flow"), phrase.Count(int(min(s.packets, 1<<53)), "packet")))
 		f.Evidence = append(f.Evidence, fmt.Sprintf("ovs-ofctl dump-flows %s, table %d", bridge, s.table))
-		f.Next = slices.Insert(f.Next, 0, fmt.Sprintf("ovs-offline flows %s --table %d", bridge, s.table))
+		f.Next = slices.Insert(f.Next, 0, rule.Ask("flows", bridge, "--table", strconv.Itoa(s.table)))
 	}
 	if len(s.groups) > 0 {
 		by = append(by, "by group "+phrase.FirstNames(s.groups))

@@ -28,7 +28,7 @@ func overlappingNetworks() rule.Rule {
 						found(rule.Finding{Severity: severity,
 							What:     fmt.Sprintf("ports %s (%s) and %s (%s) of %s have overlapping networks", a.Name, networks[0], b.Name, networks[1], d.Title("Logical_Router", r.UUID)),
 							Evidence: []string{inNB("Logical_Router_Port", a.Name, "networks"), inNB("Logical_Router_Port", b.Name, "networks")},
-							Next:     []string{historyOf(b.UUID), historyOf(a.UUID)}})
+							Next:     []rule.Next{historyOf(b.UUID), historyOf(a.UUID)}})
 					}
 				}
 			}

@@ -32,6 +32,7 @@ type packageRule struct {
 	Finds, Ignores []string
 
 	what *template.Template
+	next []rule.Next
 }
 
 // packageRules reads the rules in packages/.
@@ -47,6 +48,9 @@ func packageRules() (all []*packageRule, err error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if one.what, err = template.New(name).Option("missingkey=error").Parse(one.What); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if one.next, err = parseNext(one.Next); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		all = append(all, one)
@@ -81,10 +85,10 @@ func (r *packageRule) finding(packages map[string]string) (finding rule.Finding,
 	if !ok {
 		return finding, false
 	}
-	var what strings.Builder
-	if err := r.what.Execute(&what, map[string]string{"Package": name, "Version": version}); err != nil {
+	what, err := filled(r.what, map[string]string{"Package": name, "Version": version})
+	if err != nil {
 		return finding, false
 	}
-	return rule.Finding{Rule: r.Name, Severity: r.Severity, What: what.String(), Follows: r.Follows, Next: r.Next, Sources: r.Sources,
+	return rule.Finding{Rule: r.Name, Severity: r.Severity, What: what, Follows: r.Follows, Next: r.next, Sources: r.Sources,
 		Evidence: []string{"dpkg -l: " + name + " " + version}}, true
 }

@@ -29,7 +29,7 @@ func policyWithoutPath() rule.Rule {
 					}
 					found(rule.Finding{What: fmt.Sprintf("%s of %s: no port of the router has a network with next hop %s", d.Title("Logical_Router_Policy", row.UUID), d.Title("Logical_Router", r.UUID), hop),
 						Evidence: []string{inNB("Logical_Router_Policy", row.UUID, "nexthops"), inNB("Logical_Router", r.Name, "ports")},
-						Next:     []string{historyOf(row.UUID)}})
+						Next:     []rule.Next{historyOf(row.UUID)}})
 					return
 				}
 			}, "action", "nexthop", "nexthops", "output_port", "match", "priority")

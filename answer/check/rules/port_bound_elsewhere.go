@@ -30,7 +30,7 @@ func portBoundElsewhere() rule.Rule {
 					if c.UUID == b.Chassis && c.UUID != own.UUID && b.Options["requested-chassis"] == "" {
 						found(rule.Finding{What: fmt.Sprintf("interface %s is of %s, which is bound to chassis %s", iface.Name, b.Title(), c.Title()),
 							Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: chassis"},
-							Next:     []string{"ovs-offline history --record " + b.Port}})
+							Next:     []rule.Next{rule.Ask("history", "sb", "--record", b.Port)}})
 					}
 				}
 			})

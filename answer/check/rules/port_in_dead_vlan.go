@@ -24,7 +24,7 @@ func portInDeadVLAN() rule.Rule {
 			look := func(port, tag, seen string) {
 				if tag == deadVLAN {
 					found(rule.Finding{What: fmt.Sprintf("port %s is in the dead VLAN (tag %s)", port, deadVLAN), Evidence: []string{seen},
-						Next: []string{"ovs-offline timeline --program neutron-openvswitch-agent --all", "openstack port show PORT: binding_vif_type (binding_failed), status, admin_state_up"}})
+						Next: []rule.Next{rule.Ask("timeline", "--program", "neutron-openvswitch-agent", "--all"), rule.Elsewhere("on a client of OpenStack", "openstack port show PORT   # binding_vif_type (binding_failed), status, admin_state_up")}})
 				}
 			}
 			if n.OVS != nil {

@@ -24,7 +24,7 @@ func portNotClaimed() rule.Rule {
 			}
 			return eachBound(n, func(iface *node.Interface, b ovn.Binding) {
 				finding := rule.Finding{Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: chassis, up"},
-					Next: []string{"ovs-offline timeline --grep " + b.Port, "on the node: ovn-appctl -t ovn-controller recompute"}}
+					Next: []rule.Next{rule.Ask("timeline", "--grep", b.Port), rule.OnTheNode("ovn-appctl -t ovn-controller recompute")}}
 				switch {
 				case b.Chassis == "" && b.Options["requested-chassis"] == "" && claims(b.Type):
 					finding.What = fmt.Sprintf("%s has interface %s here, and no chassis has claimed it", b.Title(), iface.Name)

@@ -26,7 +26,7 @@ func portSecurityExcludes() rule.Rule {
 					}
 					if address := excluded(p); address != "" {
 						found(rule.Finding{What: fmt.Sprintf("the port security of %s of %s does not allow its own address %s", p.Title(), d.Title("Logical_Switch", s.UUID), address),
-							Evidence: []string{inNB("Logical_Switch_Port", p.Name, "addresses, port_security")}, Next: []string{historyOf(p.UUID)}})
+							Evidence: []string{inNB("Logical_Switch_Port", p.Name, "addresses, port_security")}, Next: []rule.Next{historyOf(p.UUID)}})
 					}
 				}
 			}

@@ -56,7 +56,7 @@ func requestedChassisMissing() rule.Rule {
 				}
 				found(rule.Finding{What: what,
 					Evidence: []string{inNB("Logical_Switch_Port", waiting[0].Name, "options:requested-chassis"), "Chassis in the southbound database: name, hostname"},
-					Next:     []string{historyOf(waiting[0].UUID), "ovs-offline history sb --table Chassis"}})
+					Next:     []rule.Next{historyOf(waiting[0].UUID), rule.Ask("history", "sb", "--table", "Chassis")}})
 			}
 			return nil
 		}),

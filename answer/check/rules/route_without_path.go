@@ -26,7 +26,7 @@ func routeWithoutPath() rule.Rule {
 				}
 				found(rule.Finding{What: fmt.Sprintf("%s of %s: %s", d.Title("Logical_Router_Static_Route", row.UUID), d.Title("Logical_Router", r.UUID), why),
 					Evidence: []string{inNB("Logical_Router_Static_Route", row.UUID, "nexthop, output_port"), inNB("Logical_Router", r.Name, "ports")},
-					Next:     []string{historyOf(row.UUID)}})
+					Next:     []rule.Next{historyOf(row.UUID)}})
 			}, "ip_prefix", "nexthop", "output_port")
 		}),
 	}

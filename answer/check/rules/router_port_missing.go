@@ -27,7 +27,7 @@ func routerPortMissing() rule.Rule {
 						what = fmt.Sprintf("%s of %s is for a router, and names no port of one", p.Title(), d.Title("Logical_Switch", s.UUID))
 					}
 					found(rule.Finding{What: what, Evidence: []string{inNB("Logical_Switch_Port", p.Name, "options:router-port")},
-						Next: []string{historyOf(p.UUID), "ovs-offline history nb --table Logical_Router_Port"}})
+						Next: []rule.Next{historyOf(p.UUID), rule.Ask("history", "nb", "--table", "Logical_Router_Port")}})
 				}
 			}
 			for _, r := range n.Routers {
@@ -40,7 +40,7 @@ func routerPortMissing() rule.Rule {
 					if peer != nil {
 						what = fmt.Sprintf("port %s of %s has peer %s, which has another peer", p.Name, d.Title("Logical_Router", r.UUID), p.Peer)
 					}
-					found(rule.Finding{What: what, Evidence: []string{inNB("Logical_Router_Port", p.Name, "peer")}, Next: []string{historyOf(p.UUID)}})
+					found(rule.Finding{What: what, Evidence: []string{inNB("Logical_Router_Port", p.Name, "peer")}, Next: []rule.Next{historyOf(p.UUID)}})
 				}
 			}
 			return nil

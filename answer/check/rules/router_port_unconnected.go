@@ -25,7 +25,7 @@ func routerPortUnconnected() rule.Rule {
 					}
 					found(rule.Finding{What: fmt.Sprintf("port %s of %s is connected to nothing", p.Name, d.Title("Logical_Router", r.UUID)),
 						Evidence: []string{inNB("Logical_Router_Port", p.Name, "peer"), "Logical_Switch_Port in the northbound database: no options:router-port is " + p.Name},
-						Next:     []string{"ovs-offline history nb --table Logical_Switch_Port", historyOf(p.UUID)}})
+						Next:     []rule.Next{rule.Ask("history", "nb", "--table", "Logical_Switch_Port"), historyOf(p.UUID)}})
 				}
 			}
 			return nil

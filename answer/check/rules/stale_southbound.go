@@ -58,7 +58,7 @@ func staleSouthbound() rule.Rule {
 				slices.Sort(stale)
 				found(rule.Finding{What: fmt.Sprintf("the southbound database still has %s that the northbound one has not: %s", phrase.Count(len(stale), "row"), phrase.FirstNames(stale)), At: d.SB.Changed,
 					Evidence: []string{"Datapath_Binding and Port_Binding in the southbound database, which changed after the northbound one by " + phrase.Duration(d.SB.Changed.Sub(d.NB.Changed))},
-					Next:     []string{"ovs-offline history nb --limit 20", "on the node with the databases: ovn-appctl -t ovn-northd status"}})
+					Next:     []rule.Next{rule.Ask("history", "nb", "--limit", "20"), rule.Elsewhere("on the node with the databases", "ovn-appctl -t ovn-northd status")}})
 			}
 			return nil
 		}),

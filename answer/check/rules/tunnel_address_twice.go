@@ -28,7 +28,7 @@ func tunnelAddressTwice() rule.Rule {
 					})
 					if at >= 0 {
 						found(rule.Finding{What: fmt.Sprintf("chassis %s and %s have the same tunnel address %s", a.Title(), b.Title(), a.Encaps[at].IP),
-							Evidence: []string{"Encap in the southbound database: ip"}, Next: []string{"ovs-offline history sb --table Encap", "ovs-offline history sb --table Chassis"}})
+							Evidence: []string{"Encap in the southbound database: ip"}, Next: []rule.Next{rule.Ask("history", "sb", "--table", "Encap"), rule.Ask("history", "sb", "--table", "Chassis")}})
 					}
 				}
 			}

@@ -32,7 +32,7 @@ func tunnelDown() rule.Rule {
 				diagnostic := cmp.Or(status["diagnostic"], "no diagnostic")
 				found(rule.Finding{What: fmt.Sprintf("BFD of %s is %s (%s)", tunnelTitle(row, chassis), status["state"], diagnostic),
 					Evidence: []string{"ovs-vsctl list Interface " + row.Column("name") + ": bfd_status"},
-					Next:     []string{"ovs-offline timeline --grep bfd", "on both nodes: ovs-appctl bfd/show " + row.Column("name")}})
+					Next:     []rule.Next{rule.Ask("timeline", "--grep", "bfd"), rule.Elsewhere("on both nodes", "ovs-appctl bfd/show", row.Column("name"))}})
 			}
 			return err
 		},

@@ -26,7 +26,7 @@ func tunnelMissing() rule.Rule {
 					if c.UUID != own.UUID && len(c.Encaps) > 0 && !sameAddress(own, c) && !reaches(tunnels, c) {
 						found(rule.Finding{What: fmt.Sprintf("there is no tunnel to chassis %s (%s)", c.Title(), addressesOf(c)),
 							Evidence: []string{"Encap of chassis " + c.Name + " in the southbound database", "Interface in conf.db: options:remote_ip"},
-							Next:     []string{"ovs-offline timeline --program ovn-controller", "on the node: ovs-vsctl show"}})
+							Next:     []rule.Next{rule.Ask("timeline", "--program", "ovn-controller"), rule.OnTheNode("ovs-vsctl show")}})
 					}
 				}
 			})

@@ -23,7 +23,7 @@ func tunnelToNowhere() rule.Rule {
 					if !slices.ContainsFunc(all, func(c ovn.Chassis) bool { return reaches([]*node.Interface{tunnel}, c) }) {
 						found(rule.Finding{What: fmt.Sprintf("the tunnel %s leads to %s, which is the address of no chassis", tunnel.Name, tunnel.Options["remote_ip"]),
 							Evidence: []string{"Interface " + tunnel.Name + " in conf.db: options:remote_ip"},
-							Next:     []string{"ovs-offline history --table Chassis"}})
+							Next:     []rule.Next{rule.Ask("history", "sb", "--table", "Chassis")}})
 					}
 				}
 			})

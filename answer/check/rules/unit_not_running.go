@@ -39,7 +39,7 @@ func unitNotRunning() rule.Rule {
 			for _, name := range watchedUnits() {
 				state, listed := units[name+".service"]
 				evidence := []string{"systemctl list-units, list-unit-files"}
-				next := []string{"ovs-offline timeline --grep " + name, "on the node: systemctl status " + name}
+				next := []rule.Next{rule.Ask("timeline", "--grep", name), rule.OnTheNode("systemctl status", name)}
 				switch {
 				case listed && state == "failed":
 					found(rule.Finding{What: fmt.Sprintf("the unit %s has failed", name), Evidence: evidence, Next: next})

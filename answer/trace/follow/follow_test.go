@@ -159,14 +159,14 @@ func TestReplicaThatIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = follow.New([]*host.Host{h}, follow.Options{}).Packet(t.Context(), follow.Start{Node: "a", InPort: "br-int", Packet: packet(t, tcp)})
-	if err == nil || !strings.Contains(err.Error(), "node a: its replica does not run: start it with: ovs-offline start") {
+	if err == nil || !strings.Contains(err.Error(), "node a: its replica does not run: start it with: start") {
 		t.Error(err)
 	}
 	wd, err := workdir.Find(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := host.Open(t.Context(), "a", wd); err == nil || !strings.Contains(err.Error(), "ovs-offline start") {
+	if _, err := host.Open(t.Context(), "a", wd); err == nil || !strings.Contains(err.Error(), "start it with: start") {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
@@ -20,26 +21,27 @@ type UnavailableError struct {
 	Cause error
 }
 
-func (e *UnavailableError) Error() string { return e.Advising("ovs-offline start") }
+func (e *UnavailableError) Error() string { return e.Advising(nil) }
 
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
 // Advising returns the text of the error with the command that starts the replica.
-func (e *UnavailableError) Advising(command string) string {
+func (e *UnavailableError) Advising(call show.Call) string {
+	all := call.Line(e.Node, "start", "--chassis", "all")
 	if _, elsewhere := errors.AsType[elsewhereError](e.Cause); elsewhere {
 		return e.Text()
 	}
 	if errors.Is(e.Cause, errNotMade) { // the text has what is missing
-		return fmt.Sprintf("%s; then: %s --chassis all", e.Text(), command)
+		return fmt.Sprintf("%s; with its path or name for SOURCE: %s; then: %s", e.Text(), call.Line("", "image", "add", "SOURCE"), all)
 	}
 	if errors.Is(e.Cause, errNoSwitch) {
-		return fmt.Sprintf("%s: collect its flows and its OVS database, or have it synthesised from the OVN databases, which needs a release of OVN that fits, with: %s --chassis all", e.Text(), command)
+		return fmt.Sprintf("%s: collect its flows and its OVS database, or have it synthesised from the OVN databases, which needs a release of OVN that fits, with: %s", e.Text(), all)
 	}
 	what := "start it with"
 	if errors.Is(e.Cause, ErrNoAnswer) || errors.Is(e.Cause, errDatabase) {
 		what = "start its replica again with"
 	}
-	return fmt.Sprintf("%s: %s: %s", e.Text(), what, command)
+	return fmt.Sprintf("%s: %s: %s", e.Text(), what, call.Line(e.Node, "start"))
 }
 
 // Text returns the node, if it has a name, and the cause, without advice for a replica of this
@@ -91,7 +93,7 @@ func (a *asker) notMade() string {
 	if wrote == "" || runs == "" || versions.Minor(wrote) == versions.Minor(runs) {
 		return ""
 	}
-	return fmt.Sprintf("OVN %s wrote its databases, and OVN %s runs, which can't compute its flows: \"ovs-offline image add SOURCE\", with a container image (of a registry or a file) or a root directory that has OVN %s",
+	return fmt.Sprintf("OVN %s wrote its databases, and OVN %s runs, which can't compute its flows: get a container image (of a registry or a file) or a root directory that has OVN %s",
 		wrote, runs, versions.Minor(wrote))
 }
 
