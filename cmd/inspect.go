@@ -39,7 +39,7 @@ func (o *inspectOptions) addFlags(command *cobra.Command) {
 }
 
 func (o *inspectOptions) run(ctx context.Context, paths []string) error {
-	spool, remove, err := temporary.Folder("ovs-offline-inspect-")
+	spool, remove, err := temporary.Folder("inspect")
 	if err != nil {
 		return err
 	}

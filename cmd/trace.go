@@ -220,7 +220,7 @@ func (o *traceOptions) print(found *answer.Answer) error {
 
 // write prints an answer for people. Errors of the output are kept by it.
 func (o *traceOptions) write(page *show.Page, found *answer.Answer) {
-	_ = found.Write(page.Out, answer.Options{Verbose: o.detail, Raw: o.session.Raw, Width: page.Width})
+	_ = found.Write(page.Out, answer.Options{Verbose: o.detail, Raw: o.session.Raw, Width: page.Width, Call: page.Call})
 }
 
 // writeMore prints the whole of an answer that has a line already, if --detail or --raw asks for it.

@@ -37,7 +37,12 @@ func adviseEach(err error, call show.Call) error {
 		}
 		return errors.Join(all...)
 	}
-	return advisedError{err, strings.Replace(err.Error(), adviser.Error(), adviser.Advising(call), 1)}
+	before, after, found := strings.Cut(err.Error(), adviser.Error())
+	if !found { // it is complete
+		return err
+	}
+	node, _, _ := strings.Cut(adviser.Error(), ": ") // named once
+	return advisedError{err, strings.TrimSuffix(before, node+": ") + adviser.Advising(call) + after}
 }
 
 // advisedError is an error with complete commands in its text.

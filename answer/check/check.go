@@ -58,12 +58,16 @@ func Run(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Re
 		return nil, err
 	}
 	defer ovn.CloseAll(deployments)
+	files := map[string]bool{"nb": false, "sb": false}
+	for _, d := range deployments {
+		files["nb"], files["sb"] = files["nb"] || d.NB != nil, files["sb"] || d.SB != nil
+	}
 	if err := openPrinted(ctx, deployments); err != nil {
 		return nil, err
 	}
 	c := rule.Of(deployments, options.Programs)
 	all := rules.All()
-	run := &run{options: options, report: &Report{Findings: []rule.Finding{}, Unjudged: bad, Remarks: append(selected.Remarks(), remarks...), Nodes: len(c.Nodes()), Rules: len(all)}}
+	run := &run{options: options, files: files, report: &Report{Findings: []rule.Finding{}, Unjudged: bad, Remarks: append(selected.Remarks(), remarks...), Nodes: len(c.Nodes()), Rules: len(all)}}
 	if err := run.report.count(c, all); err != nil {
 		return nil, err
 	}
@@ -88,8 +92,18 @@ func Run(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Re
 // run collects what the rules find.
 type run struct {
 	options Options
+	files   map[string]bool // whether a file of the database was collected, by the words of history
 	mu      sync.Mutex
 	report  *Report
+}
+
+// lacks reports whether a step asks for the history of a database of which no file was collected.
+func (r *run) lacks(step rule.Next) bool {
+	if len(step.Args) < 2 || step.Args[0] != "history" {
+		return false
+	}
+	collected, named := r.files[step.Args[1]]
+	return named && !collected
 }
 
 // stage lets rules look, some of them at once.
@@ -109,17 +123,18 @@ func (r *run) look(ctx context.Context, c *rule.Case, one *rule.Rule) error {
 	}
 	if one.Case != nil {
 		if known := c.Knowing(one); len(known.Deployments) > 0 {
-			r.note(one, "", one.Case(ctx, known, r.taking(one)))
+			r.note(one, "", one.Case(ctx, known, r.taking(one, nil)))
 		}
 	}
 	for _, d := range c.Deployments {
+		zone := zoneOf(c, d)
 		if one.Deployment != nil && d.Knows(one, d.Nodes...) {
-			r.note(one, "", one.Deployment(ctx, d, r.taking(one, zoneOf(c, d)...)))
+			r.note(one, "", one.Deployment(ctx, d, r.taking(one, zone, zone...)))
 			r.noteSome(one, "", one.OnlySome(d))
 		}
 		for _, n := range d.Nodes {
 			if one.Node != nil && d.Knows(one, n) {
-				r.note(one, n.Name, one.Node(ctx, n, r.taking(one, n.Name)))
+				r.note(one, n.Name, one.Node(ctx, n, r.taking(one, zone, n.Name)))
 				r.noteSome(one, n.Name, one.OnlySomeOf(n))
 			}
 		}
@@ -138,13 +153,14 @@ func zoneOf(c *rule.Case, d *rule.Deployment) (names []string) {
 	return names
 }
 
-// taking returns the function that takes the findings of a rule on nodes.
-func (r *run) taking(one *rule.Rule, nodes ...string) func(rule.Finding) {
+// taking returns the function that takes the findings of a rule on nodes of a zone.
+func (r *run) taking(one *rule.Rule, zone []string, nodes ...string) func(rule.Finding) {
 	return func(f rule.Finding) {
 		f = one.Finish(f)
 		if len(f.Nodes) == 0 {
 			f.Nodes = nodes
 		}
+		f = f.Placed(zone, r.lacks)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.report.Findings = append(r.report.Findings, f)
@@ -191,6 +207,11 @@ func fold(findings []rule.Finding) []rule.Finding {
 		for _, node := range f.Nodes {
 			if !slices.Contains(known.Nodes, node) {
 				known.Nodes = append(slices.Clone(known.Nodes), node)
+			}
+		}
+		for i := range min(len(known.Next), len(f.Next)) {
+			if known.Next[i].Node != f.Next[i].Node {
+				known.Next[i].Node = ""
 			}
 		}
 		if f.At.After(known.At) {

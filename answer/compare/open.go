@@ -42,7 +42,7 @@ func Open(ctx context.Context, path string, options OpenOptions) (*Side, error) 
 			return side, err
 		}
 	}
-	folder, remove, err := temporary.Folder("ovs-offline-compare-")
+	folder, remove, err := temporary.Folder("compare")
 	if err != nil {
 		return nil, err
 	}

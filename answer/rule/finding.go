@@ -38,6 +38,26 @@ type Finding struct {
 	Weight int `json:"-"`
 }
 
+// Placed returns the finding with steps that are about its node, if it has one; those that read an OVN database are about the node that its
+// zone consists of. It has no steps that without reports.
+func (f Finding) Placed(zone []string, without func(step Next) bool) Finding {
+	var steps []Next
+	for _, step := range f.Next {
+		nodes := f.Nodes
+		if step.readsOVN() {
+			nodes = zone
+		}
+		if len(nodes) == 1 {
+			step = step.On(nodes[0])
+		}
+		if !without(step) {
+			steps = append(steps, step)
+		}
+	}
+	f.Next = steps
+	return f
+}
+
 // OnNode returns the Nodes of a finding on a node, none for the node "" of a set that has only one.
 func OnNode(name string) []string {
 	if name == "" {

@@ -55,6 +55,11 @@ func (n Next) On(node string) Next {
 	return n
 }
 
+// readsOVN reports whether a step shows what is in one OVN database.
+func (n Next) readsOVN() bool {
+	return len(n.Args) > 1 && n.Args[0] == "history" && (n.Args[1] == "nb" || n.Args[1] == "sb")
+}
+
 // Text returns the step as a line. call makes the command line of the program.
 func (n Next) Text(call show.Call) string {
 	switch {

@@ -98,7 +98,7 @@ func (q *Question) shown() shown {
 // Find finds the smallest database for a question.
 func Find(ctx context.Context, question Question) (*Result, error) {
 	began := time.Now()
-	folder, remove, err := temporary.Folder("ovs-offline-shrink-")
+	folder, remove, err := temporary.Folder("shrink")
 	if err != nil {
 		return nil, err
 	}

@@ -101,6 +101,9 @@ func examine(ctx context.Context, of *rule.Case, sources []history.Source, progr
 			r.addChurn(churn)
 		}
 	}
+	for i, f := range r.Findings {
+		r.Findings[i] = f.Placed(nil, func(step rule.Next) bool { return len(step.Args) > 0 && step.Args[0] == "slow" })
+	}
 	rule.Sort(r.Findings)
 	return r, nil
 }

@@ -93,7 +93,7 @@ func (d *drops) explainFirstTable(found *answer.Drop, hop *follow.Hop, branch fo
 	}
 	for _, endpoint := range d.session.names.All() {
 		if endpoint.Node == hop.Node && enters(endpoint) {
-			found.Reason, found.Rule = string(rules.MissingFlow), fmt.Sprintf("%s is bound to this node, which lacks the flow by which its packets enter: see ovs-offline drift", endpoint.Name)
+			found.Reason, found.Rule = string(rules.MissingFlow), fmt.Sprintf("%s is bound to this node, which lacks the flow by which its packets enter: drift says which", endpoint.Name)
 			return
 		}
 	}

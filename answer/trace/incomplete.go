@@ -132,9 +132,9 @@ func (i *incomplete) doubt(p *pass.Pass) string {
 		case partial != nil && !slices.Contains(partial.WholeTables, stage.Table):
 			return fmt.Sprintf("the packet meets table %d of bridge %s, of whose flows only a part was collected: %s", stage.Table, stage.Bridge, partial)
 		case i.unread[stage.Bridge]:
-			return fmt.Sprintf("the packet meets table %d of bridge %s, and collected lines of its flows could not be read: ovs-offline report lists them", stage.Table, stage.Bridge)
+			return fmt.Sprintf("the packet meets table %d of bridge %s, and collected lines of its flows could not be read: the node's report lists them", stage.Table, stage.Bridge)
 		case rejected:
-			return fmt.Sprintf("the packet meets table %d of bridge %s, and flows there that could match it were collected and not restored: ovs-offline report lists them", stage.Table, stage.Bridge)
+			return fmt.Sprintf("the packet meets table %d of bridge %s, and flows there that could match it were collected and not restored: the node's report lists them", stage.Table, stage.Bridge)
 		}
 		if why := i.switching(p, stage); why != "" {
 			return why

@@ -98,7 +98,7 @@ func lackingDrop(dropped answer.Drop, lacking []rules.Rule) answer.Drop {
 	if len(lacking) > 1 {
 		called += "s"
 	}
-	text := fmt.Sprintf("%s: the databases let the packet pass, and the node lacks %d %s of stage %s for it: see ovs-offline drift", lacking[0].Words, len(lacking), called, lacking[0].Stage)
+	text := fmt.Sprintf("%s: the databases let the packet pass, and the node lacks %d %s of stage %s for it, which drift lists", lacking[0].Words, len(lacking), called, lacking[0].Stage)
 	if dropped.Rule != "" {
 		text += "; the packet is dropped by " + dropped.Named()
 	}

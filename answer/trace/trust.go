@@ -33,7 +33,7 @@ func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (trust answe
 		trust.Synthesised, trust.SynthesisedFrom = true, start.Synthesised.Origin()
 	}
 	if changes := replica.Changes(wd, start, shown); changes != "" {
-		trust.Doubts = append(trust.Doubts, "the replica was changed since its start ("+changes+"), so answers may be wrong: ovs-offline start restores it")
+		trust.Doubts = append(trust.Doubts, "the replica was changed since its start ("+changes+"), so answers may be wrong: a new start restores it")
 	}
 	collected, restored := 0, 0
 	for _, b := range start.Bridges {
@@ -62,7 +62,7 @@ func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (trust answe
 	trust.Doubts = append(trust.Doubts, replica.DatabaseDoubts(manifest, start.Origin)...)
 	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
 		if manifest.FromPrinted(kind) != nil {
-			trust.Warnings = append(trust.Warnings, fmt.Sprintf("its %s database was made from its printed tables: ovs-offline report says what is assumed", kind.Title()))
+			trust.Warnings = append(trust.Warnings, fmt.Sprintf("its %s database was made from its printed tables: its report says what is assumed", kind.Title()))
 		}
 	}
 	if start.Origin == nil {

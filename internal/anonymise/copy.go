@@ -54,7 +54,7 @@ func (r *Result) WriteMap(w io.Writer) error {
 // With calls use with copies of the data of nodes, in a temporary folder that is removed afterwards. progress is called
 // with what is done.
 func With(ctx context.Context, nodes []bundle.Workdir, progress func(text string), use func(*Result) error) (err error) {
-	folder, remove, err := temporary.Folder("ovs-offline-anonymise-")
+	folder, remove, err := temporary.Folder("anonymise")
 	if err != nil {
 		return err
 	}

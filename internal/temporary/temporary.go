@@ -17,10 +17,10 @@ import (
 // used.
 const lockName = ".lock"
 
-// Folder makes a folder for temporary files, whose name begins with a prefix. remove removes
+// Folder makes a folder for temporary files, whose name has the program and a purpose. remove removes
 // it with what is in it.
-func Folder(prefix string) (path string, remove func() error, err error) {
-	parent := os.TempDir()
+func Folder(purpose string) (path string, remove func() error, err error) {
+	parent, prefix := os.TempDir(), "ovs-offline-"+purpose+"-"
 	removeLeft(parent, prefix, isLeftFolder)
 	if path, err = os.MkdirTemp(parent, prefix+"*"); err != nil {
 		return "", nil, err

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if folder == "" {
 		os.Exit(m.Run())
 	}
-	made, _, err := Folder("oo-")
+	made, _, err := Folder("oo")
 	if err != nil {
 		panic(err)
 	}
@@ -65,11 +65,11 @@ func TestKilledCommandsLeaveNothingForLong(t *testing.T) {
 func TestHalfRemovedFolderGoes(t *testing.T) {
 	parent := t.TempDir()
 	t.Setenv("TMPDIR", parent)
-	half := filepath.Join(parent, "half-1", "data")
+	half := filepath.Join(parent, "ovs-offline-half-1", "data")
 	if err := os.MkdirAll(half, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, remove, err := Folder("half-")
+	_, remove, err := Folder("half")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestHalfRemovedFolderGoes(t *testing.T) {
 // check makes a folder and a file, and checks whether those of the other command are there.
 func check(t *testing.T, when string, others []string, want bool) {
 	t.Helper()
-	_, remove, err := Folder("oo-")
+	_, remove, err := Folder("oo")
 	if err != nil {
 		t.Fatal(err)
 	}

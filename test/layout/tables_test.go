@@ -1,6 +1,9 @@
 package layout
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,6 +74,42 @@ func TestReadsRows(t *testing.T) {
 func readsRows(text, table string) bool {
 	constant := table[strings.LastIndexByte(table, '_')+1:] + "Table"
 	return regexp.MustCompile(`\.(Rows|Row|Each|Matching|Parts)\((?:"` + table + `"|(?:ovn\.)?` + constant + `\b)`).MatchString(text)
+}
+
+// TestAnswersDoNotNameTheProgram fails for a text in package answer, or in its rules, with the program's name: only what prints an answer
+// knows how the program was called, and on which nodes.
+func TestAnswersDoNotNameTheProgram(t *testing.T) {
+	const name = "ovs-offline"
+	for path, text := range productFiles(t) {
+		if !strings.HasPrefix(path, "answer/") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if ok && strings.Contains(literal.Value, name) {
+				t.Errorf("%s: %s", path, literal.Value)
+			}
+			_, imported := n.(*ast.ImportSpec)
+			return !imported
+		})
+	}
+	err := fs.WalkDir(os.DirFS(root), "answer", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".yaml" || strings.Contains(path, "/testdata/") {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if strings.Contains(string(text), name) {
+			t.Errorf("%s names the program", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // productFiles returns the texts of the Go files of the program by their paths.

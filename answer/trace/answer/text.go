@@ -9,15 +9,17 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 )
 
 // Options select what Write prints.
 type Options struct {
-	Verbose bool // every stage of every hop
-	Raw     bool // what ofproto/trace printed
-	Width   int  // of a line, in columns of the terminal; 0 for any
+	Verbose bool      // every stage of every hop
+	Raw     bool      // what ofproto/trace printed
+	Width   int       // of a line, in columns of the terminal; 0 for any
+	Call    show.Call // makes the command lines of the program; nil prints none
 }
 
 // Write prints the answer for people: the verdict and its reason first.
@@ -32,6 +34,9 @@ func (a *Answer) Write(w io.Writer, options Options) error {
 			}
 			out.wrap(fmt.Sprintf("  %-9s", label), line)
 		}
+	}
+	if a.Drop != nil && a.Drop.Reason == string(rules.MissingFlow) && options.Call != nil {
+		fmt.Fprintf(out, "  next     %s\n", terminal.Escape(options.Call(a.Drop.Node, "drift")))
 	}
 	out.writeHops(a, options, "")
 	if a.Return != nil {

@@ -85,7 +85,7 @@ func (h *Host) Doubts(namespace string) (doubts []string) {
 	h.namespaces.mu.Lock()
 	defer h.namespaces.mu.Unlock()
 	if n := h.namespaces.missing[namespace]; n > 0 {
-		doubts = append(doubts, fmt.Sprintf("the network namespace %s of %s differs from the recorded one in %s (ovs-offline report): none of them decides about the packet", netns.Title(namespace), h.Name, phrase.Count(n, "point")))
+		doubts = append(doubts, fmt.Sprintf("the network namespace %s of %s differs from the recorded one in %s, which its report lists: none of them decides about the packet", netns.Title(namespace), h.Name, phrase.Count(n, "point")))
 	}
 	return doubts
 }

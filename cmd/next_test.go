@@ -1,0 +1,185 @@
+package cmd
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"html"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"mvdan.cc/sh/v3/shell"
+	"sigs.k8s.io/yaml"
+
+	"ovs-offline/answer/rule"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/captures"
+)
+
+// steps runs next steps, each shape of them once.
+type steps struct {
+	t      *testing.T
+	folder string // of the nodes
+	ran    map[string]bool
+}
+
+// run runs the program, and returns its exit code and what it printed.
+func (s *steps) run(args ...string) (exit int, out, errs string) {
+	var printed, failed bytes.Buffer
+	exit = run(s.t.Context(), args, IO{In: strings.NewReader(""), Out: &printed, Err: &failed, Program: programName}, nil)
+	return exit, printed.String(), failed.String()
+}
+
+// try runs a step that something names, and wants it to answer.
+func (s *steps) try(from string, args []string) {
+	s.t.Helper()
+	if key := strings.Join(args, " "); s.ran[key] {
+		return
+	} else {
+		s.ran[key] = true
+	}
+	if exit, _, errs := s.run(args...); exit != 0 && exit != 3 && exit != 4 {
+		s.t.Errorf("%s says to run %q, which ends with %d: %s", from, args, exit, errs)
+	}
+}
+
+// printedStep is a next step in a text, and in a page.
+var (
+	printedStep = regexp.MustCompile(`(?m)^ +(?:next: +|Next: )(` + programName + ` .*)$`)
+	pageStep    = regexp.MustCompile(`<code class="linked">(` + programName + ` .*?)</code>`)
+)
+
+// TestNextStepsAnswer runs the next steps that commands print about the captures, in a folder of both and in one alone, as a shell would.
+func TestNextStepsAnswer(t *testing.T) {
+	ovs.Need(t, "ovn-controller", "ovn-northd", "ovs-vswitchd", "unshare")
+	s := &steps{t, filepath.Join(t.TempDir(), "it's two"), map[string]bool{}}
+	names := []string{"compute", "worker"}
+	for i, report := range captures.Reports(t) {
+		if exit, _, errs := s.run("-w", filepath.Join(s.folder, names[i]), "collect", report); exit != 0 {
+			t.Fatal(errs)
+		}
+	}
+	count := 0
+	for _, folder := range []string{s.folder, filepath.Join(s.folder, names[0])} {
+		for _, command := range [][]string{{"check"}, {"slow"}, {"cluster"}, {"drift"}, {"report", "-o", "html"}} {
+			if folder != s.folder && command[0] != "check" {
+				break
+			}
+			_, out, _ := s.run(append([]string{"-w", folder}, command...)...)
+			for _, step := range append(printedStep.FindAllStringSubmatch(out, -1), pageStep.FindAllStringSubmatch(out, -1)...) {
+				words, err := shell.Fields(html.UnescapeString(step[1]), nil)
+				if err != nil || len(words) < 4 || words[1] != "-w" || words[2] != folder {
+					t.Fatalf("%s: no command on %s: %v", step[1], folder, err)
+				}
+				if words[3] == command[0] {
+					t.Errorf("%s says to run %s", command[0], step[1])
+				}
+				count++
+				s.try(command[0], words[1:])
+			}
+		}
+	}
+	if count == 0 {
+		t.Error("no next step was printed")
+	}
+	for from, list := range stepsInSource(t, "../answer") {
+		for _, args := range list {
+			if slices.Equal(args, []string{"flows", "--datapath"}) {
+				continue // it asks a running replica, without which there is no such finding
+			}
+			s.try(from, append([]string{"-w", s.folder}, args...))
+		}
+	}
+}
+
+// stepsInSource returns the arguments of all steps in Go files and rules in YAML, with some value for each that is computed.
+func stepsInSource(t *testing.T, root string) map[string][][]string {
+	t.Helper()
+	found := map[string][][]string{}
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		switch {
+		case err != nil || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata"):
+		case strings.HasSuffix(path, ".go"):
+			found[path], err = stepsInGo(path)
+		case strings.HasSuffix(path, ".yaml"):
+			found[path], err = stepsInYAML(path)
+		}
+		return err
+	})
+	if err != nil || len(found) < 50 {
+		t.Fatalf("%d files: %v", len(found), err)
+	}
+	return found
+}
+
+// stepsInGo returns the arguments of the calls of Ask in a file.
+func stepsInGo(path string) (list [][]string, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if called, ok := call.Fun.(*ast.SelectorExpr); ok && called.Sel.Name == "Ask" && fmt.Sprint(called.X) == "rule" {
+			var args []string
+			for _, arg := range call.Args {
+				args = append(args, valueOf(arg, args))
+			}
+			list = append(list, args)
+		}
+		return true
+	})
+	return list, nil
+}
+
+// valueOf returns an argument in source text, or something in its place that is computed, after those before it.
+func valueOf(arg ast.Expr, before []string) string {
+	if literal, ok := arg.(*ast.BasicLit); ok {
+		value, _ := strconv.Unquote(literal.Value)
+		return value
+	}
+	switch last := before[len(before)-1]; {
+	case last == "inspect":
+		return "../testdata/captures/ovn-openstack-compute" // the source exists, or there is no such step
+	case last == "--table" && before[0] == "history":
+		return "Port_Binding"
+	case last == "--table":
+		return "0"
+	case last == "flows":
+		return "br-int"
+	}
+	return "x"
+}
+
+// stepsInYAML returns the arguments of the steps of a rule.
+func stepsInYAML(path string) (list [][]string, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var one struct{ Next []string }
+	if err := yaml.Unmarshal(text, &one); err != nil {
+		return nil, err
+	}
+	for _, text := range one.Next {
+		step, err := rule.ParseNext(text)
+		if err != nil {
+			return nil, err
+		}
+		if step.Args != nil {
+			list = append(list, slices.Clone(step.Args))
+		}
+	}
+	return list, nil
+}
