@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -41,14 +42,35 @@ func (s *steps) run(args ...string) (exit int, out, errs string) {
 // try runs a step that something names, and wants it to answer.
 func (s *steps) try(from string, args []string) {
 	s.t.Helper()
-	if key := strings.Join(args, " "); s.ran[key] {
-		return
-	} else {
-		s.ran[key] = true
+	key := strings.Join(args[2:], " ") // without -w FOLDER
+	if at := slices.Index(args, "--node"); at > 0 {
+		key = strings.Join(slices.Delete(slices.Clone(args), at, at+2)[2:], " ")
 	}
+	if s.ran[key] {
+		return
+	}
+	s.ran[key] = true
 	if exit, _, errs := s.run(args...); exit != 0 && exit != 3 && exit != 4 {
 		s.t.Errorf("%s says to run %q, which ends with %d: %s", from, args, exit, errs)
 	}
+}
+
+// tryAll tries the steps that a command prints about a folder, as a shell would read them, and returns their number.
+func (s *steps) tryAll(folder string, command ...string) int {
+	s.t.Helper()
+	_, out, _ := s.run(append([]string{"-w", folder}, command...)...)
+	all := append(printedStep.FindAllStringSubmatch(out, -1), pageStep.FindAllStringSubmatch(out, -1)...)
+	for _, step := range all {
+		words, err := shell.Fields(html.UnescapeString(step[1]), nil)
+		if err != nil || len(words) < 4 || words[1] != "-w" || words[2] != folder {
+			s.t.Fatalf("%s: no command on %s: %v", step[1], folder, err)
+		}
+		if words[3] == command[0] {
+			s.t.Errorf("%s says to run %s", command[0], step[1])
+		}
+		s.try(command[0], words[1:])
+	}
+	return len(all)
 }
 
 // printedStep is a next step in a text, and in a page.
@@ -67,25 +89,10 @@ func TestNextStepsAnswer(t *testing.T) {
 			t.Fatal(errs)
 		}
 	}
-	count := 0
-	for _, folder := range []string{s.folder, filepath.Join(s.folder, names[0])} {
-		for _, command := range [][]string{{"check"}, {"slow"}, {"cluster"}, {"drift"}, {"report", "-o", "html"}} {
-			if folder != s.folder && command[0] != "check" {
-				break
-			}
-			_, out, _ := s.run(append([]string{"-w", folder}, command...)...)
-			for _, step := range append(printedStep.FindAllStringSubmatch(out, -1), pageStep.FindAllStringSubmatch(out, -1)...) {
-				words, err := shell.Fields(html.UnescapeString(step[1]), nil)
-				if err != nil || len(words) < 4 || words[1] != "-w" || words[2] != folder {
-					t.Fatalf("%s: no command on %s: %v", step[1], folder, err)
-				}
-				if words[3] == command[0] {
-					t.Errorf("%s says to run %s", command[0], step[1])
-				}
-				count++
-				s.try(command[0], words[1:])
-			}
-		}
+	one := filepath.Join(s.folder, names[0])
+	count := s.tryAll(one, "check")
+	for _, command := range [][]string{{"check"}, {"slow"}, {"cluster"}, {"drift"}, {"report", "-o", "html"}} {
+		count += s.tryAll(s.folder, command...)
 	}
 	if count == 0 {
 		t.Error("no next step was printed")
@@ -97,6 +104,51 @@ func TestNextStepsAnswer(t *testing.T) {
 			}
 			s.try(from, append([]string{"-w", s.folder}, args...))
 		}
+	}
+}
+
+// TestNextStepsOfLogsAnswer plants the lines that the rules of logs are about in a capture, and in what is left of it without databases and
+// flows, and runs the next steps of what is found.
+func TestNextStepsOfLogsAnswer(t *testing.T) {
+	ovs.Need(t, "ovn-controller", "ovs-vswitchd", "unshare")
+	s := &steps{t, filepath.Join(t.TempDir(), "wd"), map[string]bool{}}
+	if exit, _, errs := s.run("-w", s.folder, "collect", captures.Reports(t)[0]); exit != 0 {
+		t.Fatal(errs)
+	}
+	replace := func(path string, change func(text string) string) {
+		text, _ := os.ReadFile(path) // or it is new
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(change(string(text))), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// No line is too old where it is not known when the node was recorded.
+	recorded := regexp.MustCompile(`"recorded": "[^"]*"`)
+	replace(filepath.Join(s.folder, "manifest.json"), func(text string) string {
+		return recorded.ReplaceAllString(text, `"recorded": "0001-01-01T00:00:00Z"`)
+	})
+	files, _ := filepath.Glob("../answer/check/rules/logs/*.yaml")
+	for _, path := range files {
+		var one struct {
+			Programs, Finds []string
+			Least           int
+		}
+		text, err := os.ReadFile(path)
+		if err := errors.Join(err, yaml.Unmarshal(text, &one)); err != nil {
+			t.Fatal(err)
+		}
+		replace(filepath.Join(s.folder, "host/logs", one.Programs[0], one.Programs[0]+".log"), func(text string) string {
+			return text + strings.Repeat(strings.Join(one.Finds, "\n")+"\n", max(one.Least, 1))
+		})
+	}
+	count := s.tryAll(s.folder, "check")
+	for _, data := range []string{"db", "restore_flows", "recorded"} {
+		if err := os.RemoveAll(filepath.Join(s.folder, data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clear(s.ran)
+	if left := s.tryAll(s.folder, "check"); count < len(files)/2 || left < len(files)/2 {
+		t.Errorf("%d next steps, and %d without databases, of %d rules", count, left, len(files))
 	}
 }
 

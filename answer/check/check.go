@@ -15,6 +15,7 @@ import (
 	"ovs-offline/answer/check/rules"
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
 )
 
@@ -58,9 +59,9 @@ func Run(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Re
 		return nil, err
 	}
 	defer ovn.CloseAll(deployments)
-	files := map[string]bool{"nb": false, "sb": false}
-	for _, d := range deployments {
-		files["nb"], files["sb"] = files["nb"] || d.NB != nil, files["sb"] || d.SB != nil
+	files, err := filesOf(deployments)
+	if err != nil {
+		return nil, err
 	}
 	if err := openPrinted(ctx, deployments); err != nil {
 		return nil, err
@@ -92,18 +93,40 @@ func Run(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Re
 // run collects what the rules find.
 type run struct {
 	options Options
-	files   map[string]bool // whether a file of the database was collected, by the words of history
+	files   map[string]bool // of what filesOf found
 	mu      sync.Mutex
 	report  *Report
 }
 
-// lacks reports whether a step asks for the history of a database of which no file was collected.
-func (r *run) lacks(step rule.Next) bool {
-	if len(step.Args) < 2 || step.Args[0] != "history" {
-		return false
+// filesOf returns what was collected as a file: "nb" and "sb" somewhere, and "conf", the database of Open vSwitch, and "flows" of each node by
+// its name.
+func filesOf(deployments []*ovn.Deployment) (map[string]bool, error) {
+	files := map[string]bool{}
+	for _, d := range deployments {
+		files["nb"], files["sb"] = files["nb"] || d.NB != nil, files["sb"] || d.SB != nil
+		for _, n := range d.Nodes {
+			bridges, err := n.Dir.DumpedBridges(workdir.Flows)
+			if err != nil {
+				return nil, err
+			}
+			files["conf "+n.Name], files["flows "+n.Name] = n.OVS != nil, len(bridges) > 0
+			files["flows "] = files["flows "] || len(bridges) > 0
+		}
 	}
-	collected, named := r.files[step.Args[1]]
-	return named && !collected
+	return files, nil
+}
+
+// lacks reports whether a step reads a file that was not collected.
+func (r *run) lacks(step rule.Next) bool {
+	switch args := append(step.Args, "", ""); {
+	case args[0] == "history" && (args[1] == "nb" || args[1] == "sb"):
+		return !r.files[args[1]]
+	case args[0] == "history" && args[1] == "conf":
+		return !r.files["conf "+step.Node]
+	case args[0] == "flows" && args[1] != "--datapath", args[0] == "top":
+		return !r.files["flows "+step.Node]
+	}
+	return false
 }
 
 // stage lets rules look, some of them at once.

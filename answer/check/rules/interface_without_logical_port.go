@@ -35,7 +35,7 @@ func interfaceWithoutLogicalPort() rule.Rule {
 					if _, known := bindings[id]; id != "" && !known {
 						found(rule.Finding{What: fmt.Sprintf("interface %s names the logical port %s, which does not exist", iface.Name, id),
 							Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id"},
-							Next:     []rule.Next{rule.Ask("history", "--record", id)}})
+							Next:     []rule.Next{rule.Ask("history", "nb", "--record", id)}})
 					}
 				}
 			}
