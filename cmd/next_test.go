@@ -21,8 +21,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
+	"ovs-offline/test/oracle/sets"
 )
 
 // steps runs next steps, each shape of them once.
@@ -90,12 +92,11 @@ func TestNextStepsAnswer(t *testing.T) {
 		}
 	}
 	one := filepath.Join(s.folder, names[0])
-	count := s.tryAll(one, "check")
-	for _, command := range [][]string{{"check"}, {"slow"}, {"cluster"}, {"drift"}, {"report", "-o", "html"}} {
-		count += s.tryAll(s.folder, command...)
-	}
-	if count == 0 {
+	if found := s.tryAll(s.folder, "check"); found == 0 || s.tryAll(one, "report", "-o", "html") == 0 {
 		t.Error("no next step was printed")
+	}
+	for _, command := range []string{"slow", "cluster", "drift"} {
+		s.tryAll(s.folder, command)
 	}
 	for from, list := range stepsInSource(t, "../answer") {
 		for _, args := range list {
@@ -104,6 +105,21 @@ func TestNextStepsAnswer(t *testing.T) {
 			}
 			s.try(from, append([]string{"-w", s.folder}, args...))
 		}
+	}
+}
+
+// TestNextStepsOfSetsAnswer runs the next steps that commands print about recorded sets.
+func TestNextStepsOfSetsAnswer(t *testing.T) {
+	sweep.Only(t, "TestNextStepsAnswer")
+	for _, name := range sets.Names() {
+		s := &steps{t, t.TempDir(), map[string]bool{}}
+		if _, err := sets.Recorded(t, "../scripts/lab/lab", name).Workdirs(t.Context(), s.folder, sets.Native); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"check", "slow", "cluster", "drift"} {
+			s.tryAll(s.folder, command)
+		}
+		s.tryAll(s.folder, "report", "-o", "html")
 	}
 }
 
