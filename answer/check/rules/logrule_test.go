@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ovs-offline/answer/rule"
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
@@ -71,6 +72,23 @@ func finds(t *testing.T, r *logRule, program, text string) bool {
 		}
 	}
 	return false
+}
+
+// TestNamesInNextStepsAreWords checks that no name in a line of a log is more than a word of the commands to run next.
+func TestNamesInNextStepsAreWords(t *testing.T) {
+	next, err := parseNext([]string{"timeline --grep 'port {{.port}}'", "on the node: ip link show {{.port}}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := (&seen{rule: &logRule{next: next}, values: map[string]string{"port": "a';b $c"}}).steps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Equal(t, steps, []rule.Next{rule.Ask("timeline", "--grep", "port a';b $c"), rule.OnTheNode("ip link show", "a';b $c")})
+	expect.Equal(t, steps[1].Text(nil), `on the node: ip link show 'a'\'';b $c'`)
+	if _, err := rule.ParseNext("timeline --grep 'x"); err == nil {
+		t.Error("a quote without an end is read")
+	}
 }
 
 // TestLinesOfAnUnknownDaemon reads the lines of rules as those of a log of which no program is known: the rules with modules
