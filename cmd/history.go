@@ -86,7 +86,7 @@ func (o *historyOptions) run(ctx context.Context, selected *set.Set, args []stri
 		if len(args) > 0 {
 			what = "no " + kindsOf(args)[0].Title() + " database"
 		}
-		return fmt.Errorf("%s holds %s: collect one, for example with ovs-offline collect", o.workdir, what)
+		return fmt.Errorf("%s holds %s: collect one, for example with: %s", o.workdir, what, o.call("", "collect", "PATH"))
 	}
 	if err := o.query.FindTable(ctx, sources); err != nil {
 		return err

@@ -35,8 +35,10 @@ func (a *Answer) Write(w io.Writer, options Options) error {
 			out.wrap(fmt.Sprintf("  %-9s", label), line)
 		}
 	}
-	if a.Drop != nil && a.Drop.Reason == string(rules.MissingFlow) && options.Call != nil {
-		fmt.Fprintf(out, "  next     %s\n", terminal.Escape(options.Call(a.Drop.Node, "drift")))
+	for _, way := range []*Answer{a, a.Return} {
+		if way != nil && way.Drop != nil && way.Drop.Reason == string(rules.MissingFlow) && options.Call != nil {
+			fmt.Fprintf(out, "  next     %s\n", terminal.Escape(options.Call(way.Drop.Node, "drift")))
+		}
 	}
 	out.writeHops(a, options, "")
 	if a.Return != nil {

@@ -145,10 +145,11 @@ func TestAnswerOfNothingSaysSo(t *testing.T) {
 		"return   the answer comes out at n1 port a\n":                       {Verdict: answer.Reachable, Answered: "x", Outcomes: []answer.Outcome{port("b", false), {Location: answer.Location{Node: "n1", Port: "a"}, Answer: true}}},
 		"trust    it is not known how faithful the replicas are":             {Verdict: answer.Reachable},
 		"UNREACHABLE  dropped on n1, br-ex, table 5":                         {Verdict: answer.Unreachable, Drop: &answer.Drop{Location: answer.Location{Node: "n1", Bridge: "br-ex"}, Stage: answer.Stage{Table: 5}}},
+		"\n  next     drift n1\n":                                            {Verdict: answer.Unreachable, Drop: &answer.Drop{Location: answer.Location{Node: "n1"}, Reason: "missing flow"}},
 		"REACHABLE  arrives at n1 port a and 2 more ports\n":                 {Verdict: answer.Reachable, Outcomes: []answer.Outcome{port("a", true), port("b", true), port("c", true)}},
 		"also     comes out at n1 port b\n           comes out at n1 port c": {Verdict: answer.Reachable, Outcomes: []answer.Outcome{port("a", true), port("b", false), port("c", false)}},
 	} {
-		if got := written(t, a, answer.Options{}); !strings.Contains(got, want) {
+		if got := written(t, a, answer.Options{Call: func(node string, args ...string) string { return args[0] + " " + node }}); !strings.Contains(got, want) {
 			t.Errorf("want %q in:\n%s", want, got)
 		}
 	}
