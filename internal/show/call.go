@@ -44,7 +44,9 @@ type advice struct {
 func (a advice) Error() string { return a.Advising(nil) }
 
 // Advising implements Adviser.
-func (a advice) Advising(call Call) string { return a.error.Error() + ": " + call.Line(a.node, a.args...) }
+func (a advice) Advising(call Call) string {
+	return a.error.Error() + ": " + call.Line(a.node, a.args...)
+}
 
 // Unwrap returns the error without the command.
 func (a advice) Unwrap() error { return a.error }
