@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -41,8 +42,11 @@ func ParseNext(text string) (Next, error) {
 		return Elsewhere(where, command), nil
 	}
 	args, err := shell.Fields(text, func(string) string { return "" })
-	if err != nil || len(args) == 0 {
-		return Next{}, fmt.Errorf("%q is no next step: %w", text, err)
+	if err == nil && len(args) == 0 {
+		err = errors.New("there is no command")
+	}
+	if err != nil {
+		return Next{}, fmt.Errorf("next step %q: %w", text, err)
 	}
 	return Ask(args...), nil
 }
