@@ -99,4 +99,6 @@ func (r *Regexp) ReplaceAllStringFunc(s string, by func(string) string) string {
 func (r *Regexp) Split(s string, n int) []string { return r.compile().Split(s, n) }
 
 // FindAllSubmatch does what the method of package regexp does.
-func (r *Regexp) FindAllSubmatch(b []byte, n int) [][][]byte { return r.compile().FindAllSubmatch(b, n) }
+func (r *Regexp) FindAllSubmatch(b []byte, n int) [][][]byte {
+	return r.compile().FindAllSubmatch(b, n)
+}
