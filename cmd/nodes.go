@@ -57,6 +57,9 @@ func (o *options) withNodes(run setFunc) func(*cobra.Command, []string) error {
 			return err
 		}
 		defer selected.Close()
+		if len(o.nodes) == 0 {
+			o.call = o.caller(o.workdir).callOn(selected.Snapshot)
+		}
 		return run(command.Context(), selected, args)
 	}
 }

@@ -41,20 +41,23 @@ func (c caller) line(command string) string {
 	return c.name() + " -w " + show.Word(c.workdir) + " " + command
 }
 
-// call returns the function that makes command lines on the workdir. Where that is a folder of several nodes, a command about one of them
-// has its name.
+// call works like callOn, for nodes that are not open. It opens them for the first command line.
 func (c caller) call() show.Call {
-	nodes := sync.OnceValue(func() map[string]bool {
-		known := map[string]bool{}
-		if selected, err := snapshot.OpenNodes(c.workdir, nil); err == nil && !selected.Alone() {
-			for _, node := range selected.Nodes() {
-				known[node.Name] = true
-			}
+	opened := sync.OnceValue(func() show.Call {
+		selected, err := snapshot.OpenNodes(c.workdir, nil)
+		if err != nil {
+			selected = nil
 		}
-		return known
+		return c.callOn(selected)
 	})
+	return func(node string, args ...string) string { return opened()(node, args...) }
+}
+
+// callOn returns the function that makes command lines on the workdir, whose nodes these are; nil for none. Where it is a folder of several,
+// a command about one of them has its name.
+func (c caller) callOn(selected *snapshot.Snapshot) show.Call {
 	return func(node string, args ...string) string {
-		if nodes()[node] {
+		if selected != nil && !selected.Alone() && slices.ContainsFunc(selected.Nodes(), func(n *snapshot.Node) bool { return n.Name == node }) {
 			args = slices.Insert(slices.Clone(args), 1, "--node", node)
 		}
 		return c.line(show.Words(args...))

@@ -92,7 +92,7 @@ func (o *options) makePage(ctx context.Context, selected *set.Set, questions str
 	progress := o.progress()
 	defer progress.end()
 	return page.Make(ctx, selected.Snapshot, page.Options{Programs: rule.Programs{Runtime: o.runtime, Runtimes: runtimes()}, Version: version, Checks: checks,
-		Call: o.caller(selected.Folder()).call(), Progress: progress.print})
+		Call: o.caller(selected.Folder()).callOn(selected.Snapshot), Progress: progress.print})
 }
 
 // readQuestions reads a file of questions.
