@@ -50,8 +50,8 @@ demo: deps build
 
 # Tests start real daemons, and wait for them: three packages at a time keep two cores busy. testrun records the sets of the
 # lab, if what makes them has changed, and ends what tests leave. The packages that take longest begin, so that none of them
-# runs alone at the end. make lint vets, and no test reads the symbols of a program. Results of unchanged packages that start
-# nothing come from Go's test cache.
+# runs alone at the end. make lint vets, and no test reads the symbols of a program. Results of unchanged packages whose tests
+# do not call ovs.Need come from Go's test cache.
 TESTED = --format pkgname-and-test-fails --format-hide-empty-pkg
 UNVETTED = -vet=off -ldflags=-s
 PACKAGES = ./cmd ./test/generate/sosgen ./test/oracle/fidelity ./replica/restore ./...

@@ -38,8 +38,8 @@ type Finding struct {
 	Weight int `json:"-"`
 }
 
-// Placed returns the finding with steps that are about its node, if it has one; those that read an OVN database are about the node that its
-// zone consists of. It has no steps that without reports.
+// Placed returns the finding with its node in each step, if it is about one node. A step that reads an OVN database gets the only node of
+// the zone instead. Placed leaves out the steps for which without returns true.
 func (f Finding) Placed(zone []string, without func(step Next) bool) Finding {
 	var steps []Next
 	for _, step := range f.Next {
