@@ -44,6 +44,7 @@ func TestMain(m *testing.M) {
 // TestFirstProcessOfAPod checks that it reaps a process whose parent has ended, and that it
 // ends at SIGTERM with an exit code for which the pod is replaced.
 func TestFirstProcessOfAPod(t *testing.T) {
+	ovs.Need(t, "sh")
 	first := exec.CommandContext(t.Context(), os.Args[0])
 	first.Env = append(os.Environ(), waitOnly+"=1")
 	out, err := first.StdoutPipe()

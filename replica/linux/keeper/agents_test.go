@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // agents are rules as Neutron, OVN-Kubernetes, kube-proxy, kube-ovn, docker, libvirt, firewalld and ufw write them.
@@ -152,7 +153,7 @@ COMMIT
 // TestRulesOfAgentsReadBackIdentical restores rules of all agents: each is in the kernel, or this kernel does not
 // have what it needs and it is named.
 func TestRulesOfAgentsReadBackIdentical(t *testing.T) {
-	need(t, "iptables-nft-restore", "ipset")
+	ovs.Need(t, "iptables-nft-restore", "ipset")
 	wd := newWorkdir(t)
 	simple(t, wd, "node")
 	write(t, wd.NamespaceRecorded("node", workdir.NamespaceFilters), agents)

@@ -9,12 +9,13 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // TestBridgeForwardsBetweenItsPorts restores a namespace with a bridge, as libvirt, docker and Neutron's linux bridges
 // make them, with rules that apply to bridged packets.
 func TestBridgeForwardsBetweenItsPorts(t *testing.T) {
-	need(t, "iptables-nft-restore", "ip")
+	ovs.Need(t, "iptables-nft-restore", "ip")
 	original := newLive(t, "bridged")
 	original.run("ip link add name qbr-1 address 02:00:00:00:00:99 type bridge forward_delay 0")
 	original.run("ip link set qbr-1 up")
@@ -55,7 +56,7 @@ func TestBridgeForwardsBetweenItsPorts(t *testing.T) {
 // TestVRFLeadsToItsTable restores a node with a VRF, where the kernel has none too: packets of its devices use its
 // table, answers of the node leave by them, and nothing else knows the addresses of the VRF.
 func TestVRFLeadsToItsTable(t *testing.T) {
-	need(t, "ip")
+	ovs.Need(t, "ip")
 	wd := newWorkdir(t)
 	simple(t, wd, "udn")
 	links := `1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN

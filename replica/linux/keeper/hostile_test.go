@@ -15,6 +15,7 @@ import (
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // hostileRules are rules of iptables that would reach out of a namespace, or are none.
@@ -83,7 +84,7 @@ table inet ovs_offline {
 // TestHostileRulesAreNamed restores rules that would reach out of the namespace beside good ones: each of them is
 // named, the good ones are restored, and nothing is written.
 func TestHostileRulesAreNamed(t *testing.T) {
-	need(t, "iptables-nft-restore", "nft", "ipset")
+	ovs.Need(t, "iptables-nft-restore", "nft", "ipset")
 	wd := newWorkdir(t)
 	simple(t, wd, "bad")
 	mark := filepath.Join(t.TempDir(), "run")
@@ -130,7 +131,7 @@ func TestHostileRulesAreNamed(t *testing.T) {
 
 // TestManyRefusedRulesAreNamed restores two thousand rules that the programs refuse, beside as many good ones.
 func TestManyRefusedRulesAreNamed(t *testing.T) {
-	need(t, "iptables-nft-restore")
+	ovs.Need(t, "iptables-nft-restore")
 	wd := newWorkdir(t)
 	simple(t, wd, "refused")
 	var refused strings.Builder
@@ -145,7 +146,7 @@ func TestManyRefusedRulesAreNamed(t *testing.T) {
 
 // TestManyRulesOfNft restores more rules of nft, and elements of a set, than fit into one message.
 func TestManyRulesOfNft(t *testing.T) {
-	need(t, "nft")
+	ovs.Need(t, "nft")
 	wd := newWorkdir(t)
 	simple(t, wd, "many")
 	var text strings.Builder
@@ -162,7 +163,7 @@ func TestManyRulesOfNft(t *testing.T) {
 // TestNothingLeaves checks that no restored device leads anywhere, also where devices of a node's own namespace
 // have the names of this machine's.
 func TestNothingLeaves(t *testing.T) {
-	need(t, "ip", "nsenter")
+	ovs.Need(t, "ip", "nsenter")
 	wd := newWorkdir(t)
 	simple(t, wd, "qrouter-1")
 	_, client := restored(t, wd)

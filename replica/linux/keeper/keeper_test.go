@@ -18,6 +18,7 @@ import (
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // restored starts a keeper of a workdir, which ends with the test, and returns its report and a client.
@@ -76,7 +77,7 @@ ip neigh add 172.24.4.1 lladdr ` + worldMAC + ` dev qg-22222222-bb nud reachable
 ip neigh add 10.1.0.5 lladdr ` + vmMAC + ` dev qr-11111111-aa nud stale
 ip neigh add 10.1.0.6 lladdr ` + vmMAC + ` dev qr-11111111-aa nud permanent
 `)
-	need(t, "ipset", "nft", "conntrack")
+	ovs.Need(t, "ipset", "nft", "conntrack")
 	l.command("create banned hash:net family inet hashsize 1024 maxelem 65536\nadd banned 6.6.6.0/24\nadd banned 6.6.7.7\ncreate ports bitmap:port range 0-1024 timeout 300\nadd ports 22\n", "ipset", "restore")
 	l.command(neutron, "iptables-nft-restore")
 	l.command(firewall, "nft", "-f", "-")

@@ -206,7 +206,7 @@ const openTun = `mknod "$1" c 10 200 && chmod 666 "$1" && mount --bind "$1" /dev
 // TestOrdinaryUser restores a namespace as an ordinary user. Where /dev/net/tun is for root alone, the devices are
 // named.
 func TestOrdinaryUser(t *testing.T) {
-	need(t, "setpriv", "unshare")
+	ovs.Need(t, "setpriv", "unshare")
 	if os.Geteuid() != 0 {
 		t.Skip("it is one already")
 	}

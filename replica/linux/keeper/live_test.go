@@ -18,6 +18,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // live is a network namespace as a node has it, made by the commands that agents run. It ends with the test.
@@ -34,7 +35,7 @@ func newLive(t *testing.T, name string) *live {
 	if os.Geteuid() != 0 {
 		t.Skip("a live network namespace needs root")
 	}
-	need(t, "ip", "iptables-nft", "iptables-nft-save", "ip6tables-nft-save", "sysctl")
+	ovs.Need(t, "ip", "iptables-nft", "iptables-nft-save", "ip6tables-nft-save", "sysctl")
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
 		t.Skip(err)
 	}
@@ -58,15 +59,6 @@ func newLive(t *testing.T, name string) *live {
 	})
 	l.run("ip link set lo up")
 	return l
-}
-
-func need(t *testing.T, programs ...string) {
-	t.Helper()
-	for _, program := range programs {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
-		}
-	}
 }
 
 func (l *live) do(work func()) {

@@ -19,6 +19,7 @@ import (
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // million is how many rules, entries of sets or connections a hostile report has of each kind.
@@ -74,7 +75,7 @@ func TestAMillionOfEachAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	need(t, "iptables-nft-restore", "nft", "ipset")
+	ovs.Need(t, "iptables-nft-restore", "nft", "ipset")
 	for name, h := range hostiles() {
 		t.Run(name, func(t *testing.T) {
 			wd := newWorkdir(t)

@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/netns"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // TestNodesOwnNamespaceWithManyDevices restores the namespace of a node with 500 pods and 20,000 connections, and
@@ -65,7 +66,7 @@ func TestNodesOwnNamespaceWithManyDevices(t *testing.T) {
 
 // TestWhereNamespacesAreForbidden runs the start of a keeper where no user namespace can be made: the error says why.
 func TestWhereNamespacesAreForbidden(t *testing.T) {
-	need(t, "unshare")
+	ovs.Need(t, "unshare")
 	wd := newWorkdir(t)
 	simple(t, wd, "qrouter-1")
 	c := exec.Command("unshare", "-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces || exit 77; exec /proc/self/fd/3`)

@@ -9,6 +9,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // sending are rules for what the node itself sends.
@@ -30,7 +31,7 @@ COMMIT
 // TestProcessesSend sends what a process sends: by the rules for the node's own packets, to a device, to the namespace
 // itself, and nowhere.
 func TestProcessesSend(t *testing.T) {
-	need(t, "iptables-nft-restore", "ip")
+	ovs.Need(t, "iptables-nft-restore", "ip")
 	wd := newWorkdir(t)
 	simple(t, wd, "qrouter-1")
 	write(t, wd.NamespaceRecorded("qrouter-1", workdir.NamespaceFilters), sending)

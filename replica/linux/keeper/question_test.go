@@ -10,6 +10,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // established are rules by which only packets of known connections come in from outside.
@@ -32,7 +33,7 @@ COMMIT
 // TestQuestionsFindTheConnectionsOfTheCaptureAndTheirOwn asks for replies to recorded connections, to those that
 // earlier frames of the same question open, and to none, many times and in any order.
 func TestQuestionsFindTheConnectionsOfTheCaptureAndTheirOwn(t *testing.T) {
-	need(t, "iptables-nft-restore", "ip")
+	ovs.Need(t, "iptables-nft-restore", "ip")
 	wd := newWorkdir(t)
 	simple(t, wd, "qrouter-1")
 	simple(t, wd, "qrouter-2")
@@ -125,7 +126,7 @@ func plainConnections(text string) string {
 
 // TestMarkOfAFrameThatLeaves has rules that mark a packet, by which the routing policy sends it on.
 func TestMarkOfAFrameThatLeaves(t *testing.T) {
-	need(t, "ip", "nft")
+	ovs.Need(t, "ip", "nft")
 	wd := newWorkdir(t)
 	simple(t, wd, "node1")
 	write(t, wd.NamespaceRecorded("node1", workdir.HostNftables), "table inet ovn-kubernetes {\n\tchain udn-service-prerouting {\n\t\ttype filter hook prerouting priority mangle; policy accept;\n\t\tudp dport 53 meta mark set 0x00001001\n\t}\n}\n")

@@ -252,6 +252,30 @@ func TestStopEndsADaemonThatDoesNotListen(t *testing.T) {
 	n.hasEnded(t, n.vswd)
 }
 
+// TestStopEndsADaemonOfAKilledStart stops a daemon at each moment of its start, which another process has begun and no
+// longer waits for: a daemon forks itself, and the child takes the lock.
+func TestStopEndsADaemonOfAKilledStart(t *testing.T) {
+	n := newNode(t, Options{}, "")
+	program, err := exec.LookPath("ovsdb-server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rounds = 20
+	for round := range rounds {
+		cmd := exec.Command(program, append([]string{"--pidfile=" + daemon.PIDFile(n.server), "--detach"}, n.server.Args...)...)
+		cmd.Env = append(os.Environ(), "OVS_RUNDIR="+n.server.RunDir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(round) * 200 * time.Microsecond)
+		if err := n.r.Stop(t.Context(), n.server); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+		_ = cmd.Wait()
+		n.hasEnded(t, n.server)
+	}
+}
+
 func TestLongPath(t *testing.T) {
 	n := newNode(t, Options{}, strings.Repeat("a long name/", 15))
 	n.start(t)

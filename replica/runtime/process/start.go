@@ -80,22 +80,33 @@ func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string
 	return nil
 }
 
-// Stop stops the daemon. If ctx ends first, the daemon still ends, and Stop can be called again.
+// Stop stops the daemon. If ctx ends first, the daemon still ends, and Stop can be called again. It looks again after
+// it has ended all that it found: the parent of a daemon that is just starting ends when its child holds the lock,
+// and a child that was forked after killAll has listed the processes is not in that list.
 func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
+	const rounds = 3
+	var err error
+	for range rounds {
+		if err := r.endAll(ctx, d); err != nil {
+			return fmt.Errorf("stopping %s: %w", d.Role, err)
+		}
+		if err = checkFree(d); err == nil {
+			return daemon.RemoveLeftovers(d)
+		}
+	}
+	return fmt.Errorf("after stopping it: %w", err)
+}
+
+// endAll ends the process of the daemon, if it runs, and those that are about to become the daemon.
+func (r *Runtime) endAll(ctx context.Context, d runtime.Daemon) error {
 	holder, err := findHolder(d)
 	if err == nil && holder.evidence != "" {
 		err = r.end(ctx, d, holder)
 	}
-	if err == nil {
-		err = killAll(func(pid int) bool { return becomes(pid, d) })
-	}
 	if err != nil {
-		return fmt.Errorf("stopping %s: %w", d.Role, err)
+		return err
 	}
-	if err := checkFree(d); err != nil {
-		return fmt.Errorf("after stopping it: %w", err)
-	}
-	return daemon.RemoveLeftovers(d)
+	return killAll(func(pid int) bool { return becomes(pid, d) })
 }
 
 // becomes reports whether a process is about to become d. If its parent was killed,
