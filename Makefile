@@ -22,7 +22,7 @@ RELEASE_URL ?= https://example.org/ovs-offline/$(VERSION)
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: build env man install dist demo quick test sweep kubernetes test-k8s test-ovnkube test-kubeovn test-versions test-kernel test-ovn test-hotsos fuzz fidelity bench lint sbom vulnerabilities deps test-deps
+.PHONY: build env man install dist demo quick test sweep kubernetes test-k8s test-ovnkube test-kubeovn test-versions test-kernel test-ovn test-hotsos fuzz fidelity bench docs lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-s -w -X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -163,10 +163,15 @@ fidelity: test-deps
 bench: build test-deps
 	go run ./scripts/bench $(BENCH)
 
+# The tables of packages in docs/architecture.md, from the comments of the packages.
+docs:
+	go run ./scripts/packages
+
 # The tests of collect-k8s are modules of their own. In that of Kubernetes' servers,
 # staticcheck would read all of Kubernetes.
 lint:
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	go run ./scripts/packages -check
 	go vet ./...
 	$(STATICCHECK) ./...
 	cd test/e2e/k8s && go vet ./... && $(STATICCHECK) ./...
