@@ -76,7 +76,7 @@ func plantFaults(t *testing.T, root string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // some rounds only wait
 			err := sets.Live(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Root: root, Name: name}, func(s *sets.Set, folder string) error {
-				l := &live{t: t, set: s, folder: folder, here: root == ""}
+				l := &live{t: t, set: s, folder: folder, here: root == "", steps: newSteps(t)}
 				l.breakAll(planted)
 				return nil
 			})
@@ -207,12 +207,14 @@ func (l *live) round(faults []fault) {
 		l.run(f.later)
 	}
 	l.settle(faults[0].sync)
-	found := slices.DeleteFunc(l.check(l.collect(what)), func(one rule.Finding) bool {
+	collected := l.collect(what)
+	found := slices.DeleteFunc(l.check(collected), func(one rule.Finding) bool {
 		return l.known[key(one)] || slices.Contains(causes, one.Rule)
 	})
 	for _, f := range slices.Backward(faults) {
 		l.run(f.undo)
 	}
+	l.steps.try(l.t, collected, l.set.Nodes, found)
 	most := max(2, len(faults))
 	if !sweep.Whole() {
 		most = 2 * len(faults)

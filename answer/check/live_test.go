@@ -32,6 +32,7 @@ type live struct {
 	known map[string]bool
 	// logged has the sizes of the logs when the round began, by their paths.
 	logged map[string]int64
+	steps  *steps
 }
 
 // run runs commands, one on each line.

@@ -57,6 +57,7 @@ func (l *live) changeFiles(folder string) {
 			}
 		}
 		found := slices.DeleteFunc(l.check(folder), func(one rule.Finding) bool { return l.known[key(one)] })
+		l.steps.try(l.t, folder, l.set.Nodes, found)
 		for _, undo := range slices.Backward(restore) {
 			undo()
 		}
