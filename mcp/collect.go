@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"ovs-offline/collect"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lazyregexp"
@@ -26,40 +24,37 @@ type CollectParams struct {
 // folderName matches the name of a folder that collect may make.
 var folderName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-func (r replicaTools) collect(ctx context.Context, request *sdk.CallToolRequest, in CollectParams) (*sdk.CallToolResult, NodesResult, error) {
+func (r replicaTools) collect(ctx context.Context, c *toolCall, in CollectParams) (*NodesResult, error) {
 	path, err := findBelow(r.Root, in.Path)
 	if err != nil {
-		return nil, NodesResult{}, err
+		return nil, err
 	}
 	folder := r.Folder
 	if in.Name != "" {
 		if !folderName.MatchString(in.Name) {
-			return nil, NodesResult{}, fmt.Errorf("name takes letters, digits, dots and dashes, not %q", in.Name[:min(len(in.Name), 80)])
+			return nil, fmt.Errorf("name takes letters, digits, dots and dashes, not %q", in.Name[:min(len(in.Name), 80)])
 		}
 		if folder, err = collect.Place(folder, in.Name, true); err != nil {
-			return nil, NodesResult{}, r.explainRefusal(err, path)
+			return nil, r.explainRefusal(err, path)
 		}
 	}
 	wd, err := workdir.Lock(folder)
 	if err != nil {
-		return nil, NodesResult{}, err
+		return nil, err
 	}
 	defer wd.Unlock()
-	notify := progress(ctx, request)
-	_, found, err := collect.Collect(ctx, wd, collect.Files{Paths: []string{path}, Limits: archive.Default(), Progress: reportReading(notify)}, collect.Options{Alone: in.Name != ""})
+	_, found, err := collect.Collect(ctx, wd, collect.Files{Paths: []string{path}, Limits: archive.Default(), Progress: reportReading(c.progress)}, collect.Options{Alone: in.Name != ""})
 	if errors.Is(err, collect.ErrSeveral) {
 		err = fmt.Errorf("%w: leave out name, and each gets a folder with its name", err)
 	}
 	if err != nil {
-		return nil, NodesResult{}, r.explainRefusal(err, path)
+		return nil, r.explainRefusal(err, path)
 	}
-	out, err := r.statuses(ctx, nil)
-	out.Remarks = append(out.Remarks, found.Remarks...)
+	c.remark(found.Remarks...)
 	for _, lost := range found.Lost {
-		out.Remarks = append(out.Remarks, "could not be read: "+lost)
+		c.remark("could not be read: " + lost)
 	}
-	out.Remarks = escapeAll(out.Remarks)
-	return nil, out, err
+	return r.after(ctx, c, NodesParams{}, nil)
 }
 
 // explainRefusal returns the error of a collection that would replace data, or hide it, with what an

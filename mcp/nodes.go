@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/set"
 )
@@ -20,10 +18,14 @@ type NodeParams struct {
 	Name      string `json:"name" jsonschema:"name of the node, as list-nodes returns it"`
 }
 
+func (p NodeParams) nodeName() string { return p.Name }
+
 // NodesParams select nodes.
 type NodesParams struct {
 	Names []string `json:"names,omitempty" jsonschema:"names of nodes; all without it"`
 }
+
+func (p NodesParams) nodeNames() []string { return p.Names }
 
 // nodes are the nodes in the folder of a server.
 type nodes struct{ Options }
@@ -69,35 +71,10 @@ func (n nodes) choose(ctx context.Context, names []string) (*set.Set, error) {
 	return chosen, nil
 }
 
-// serving returns the node with a name, and its workdir, if its replica serves a database.
-func (n nodes) serving(ctx context.Context, name string, kind workdir.Kind) (*set.Node, *workdir.Dir, error) {
-	node, wd, err := n.find(ctx, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	state, err := running(ctx, node, wd)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !slices.Contains(state.Kinds, kind) {
-		return nil, nil, fmt.Errorf("no %s database was collected for node %s", kind.Title(), node.FolderName())
-	}
-	return node, wd, nil
-}
-
 // runtime returns the runtime of replicas.
 func (n nodes) runtime() string { return cmp.Or(n.Runtime, runtime.Auto) }
 
 // openSession opens a session on all nodes.
 func (n nodes) openSession(ctx context.Context, options trace.Options) (*trace.Session, error) {
 	return trace.OpenFolder(ctx, n.Folder, options)
-}
-
-// running returns the state of a node's replica, and an error if it does not run.
-func running(ctx context.Context, node *set.Node, wd *workdir.Dir) (replica.State, error) {
-	state, err := node.Running(ctx, wd)
-	if err != nil {
-		return state, fmt.Errorf("node %s has no running replica: call start (%w)", node.FolderName(), err)
-	}
-	return state, nil
 }

@@ -2,13 +2,11 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"ovs-offline/internal/terminal"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/set"
@@ -29,63 +27,49 @@ type NodeStatus struct {
 // NodesResult is the result of list-nodes, start and stop.
 type NodesResult struct {
 	Nodes   []NodeStatus `json:"nodes"`
-	Reports []Trust      `json:"reports,omitempty" jsonschema:"how faithful the replicas are that were started"`
-	Remarks []string     `json:"remarks,omitempty"`
-	Notice  string       `json:"notice"`
-}
-
-// ReportResult is the result of report.
-type ReportResult struct {
-	Trust  Trust          `json:"trust"`
-	Report map[string]any `json:"report" jsonschema:"the document report.json of ovs-offline"`
-	More   string         `json:"more,omitempty"`
+	Reports []*Trust     `json:"reports,omitempty" jsonschema:"how faithful the replicas are that were started"`
 }
 
 // replicaTools collect data, and start, stop and examine replicas.
 type replicaTools struct{ nodes }
 
-func (r replicaTools) add(server *sdk.Server) {
+func (r replicaTools) add(t *toolbox) {
 	open := false
 	changes := &sdk.ToolAnnotations{DestructiveHint: &open, IdempotentHint: true, OpenWorldHint: &open}
-	addTool(server, &sdk.Tool{Name: "list-nodes", Annotations: readOnly(),
-		Description: "List the nodes that were collected: their names for all other tools, what was collected of each, and whether its replica runs."}, r.list)
-	addTool(server, &sdk.Tool{Name: "start", Annotations: changes,
-		Description: "Start the replicas of nodes: real daemons on copies of the recorded data, isolated from any network. A replica that runs is replaced."}, r.start)
-	addTool(server, &sdk.Tool{Name: "stop", Annotations: changes,
-		Description: "Stop the replicas of nodes. The collected data stays."}, r.stop)
-	addTool(server, &sdk.Tool{Name: "report", Annotations: readOnly(),
-		Description: "Show how faithful the replica of a node is: what was restored, what was rejected and why."}, r.report)
+	addTool(t, &sdk.Tool{Name: "list-nodes", Annotations: readOnly(),
+		Description: "List the nodes that were collected: their names for all other tools, what was collected of each, and whether its replica runs."}, nil, r.list)
+	addTool(t, &sdk.Tool{Name: "start", Annotations: changes,
+		Description: "Start the replicas of nodes: real daemons on copies of the recorded data, isolated from any network. A replica that runs is replaced."}, nil, r.start)
+	addTool(t, &sdk.Tool{Name: "stop", Annotations: changes,
+		Description: "Stop the replicas of nodes. The collected data stays."}, nil, r.stop)
+	addTool(t, &sdk.Tool{Name: "report", Annotations: readOnly(),
+		Description: "Show how faithful the replica of a node is: what was restored, what was rejected and why."}, nil, r.report)
 	if r.Root != "" {
-		addTool(server, &sdk.Tool{Name: "collect", Annotations: changes,
-			Description: "Collect data of nodes from an sos report, a must-gather, databases, or a folder of these, below the server's root. Nothing that was collected is replaced."}, r.collect)
+		addTool(t, &sdk.Tool{Name: "collect", Annotations: changes,
+			Description: "Collect data of nodes from an sos report, a must-gather, databases, or a folder of these, below the server's root. Nothing that was collected is replaced."}, nil, r.collect)
 	}
 }
 
-func (r replicaTools) list(ctx context.Context, _ *sdk.CallToolRequest, in NodesParams) (*sdk.CallToolResult, NodesResult, error) {
-	out, err := r.statuses(ctx, in.Names)
-	return nil, out, err
+func (r replicaTools) list(ctx context.Context, c *toolCall, _ NodesParams) (*NodesResult, error) {
+	return statuses(ctx, c, c.chosen), nil
 }
 
 // statuses describes nodes.
-func (r replicaTools) statuses(ctx context.Context, names []string) (NodesResult, error) {
-	out := NodesResult{Nodes: []NodeStatus{}, Notice: notice}
-	all, err := r.choose(ctx, names)
-	if err != nil {
-		return out, err
+func statuses(ctx context.Context, c *toolCall, chosen *set.Set) *NodesResult {
+	out := &NodesResult{Nodes: []NodeStatus{}}
+	c.remark(chosen.Remarks()...)
+	for _, node := range chosen.Nodes() {
+		out.Nodes = append(out.Nodes, statusOf(ctx, chosen.Node(node)))
 	}
-	out.Remarks = all.Remarks()
-	for _, node := range all.Nodes() {
-		out.Nodes = append(out.Nodes, statusOf(ctx, all.Node(node)))
-	}
-	return out, nil
+	return out
 }
 
 func statusOf(ctx context.Context, node *set.Node) NodeStatus {
 	name := node.FolderName()
-	status := NodeStatus{Name: terminal.Escape(name), Host: terminal.Escape(node.Host()), Collected: []string{}, State: "not started", Resources: resourcesOf(name)}
+	status := NodeStatus{Name: name, Host: node.Host(), Collected: []string{}, State: "not started", Resources: resourcesOf(name)}
 	wd, err := node.Workdir()
 	if err != nil {
-		status.Problem = terminal.Escape(err.Error())
+		status.Problem = err.Error()
 		return status
 	}
 	if manifest, err := wd.Manifest(); err == nil {
@@ -94,7 +78,7 @@ func statusOf(ctx context.Context, node *set.Node) NodeStatus {
 		}
 	}
 	if recorded, err := replica.Recorded(ctx, wd); err == nil {
-		status.Recorded = terminal.Escape(recorded.String())
+		status.Recorded = recorded.String()
 	}
 	found, err := node.Status(ctx, wd)
 	switch {
@@ -106,76 +90,41 @@ func statusOf(ctx context.Context, node *set.Node) NodeStatus {
 	return status
 }
 
-func (r replicaTools) start(ctx context.Context, request *sdk.CallToolRequest, in NodesParams) (*sdk.CallToolResult, NodesResult, error) {
-	all, err := r.choose(ctx, in.Names)
-	if err != nil {
-		return nil, NodesResult{}, err
-	}
-	notify := progress(ctx, request)
+func (r replicaTools) start(ctx context.Context, c *toolCall, in NodesParams) (*NodesResult, error) {
 	options := func(node *snapshot.Node) set.StartOptions {
-		report := func(text string) { notify(node.FolderName() + ": " + text) }
+		report := func(text string) { c.progress(node.FolderName() + ": " + text) }
 		return set.StartOptions{Runtime: r.runtime(), Starting: func(role string) { report("starting " + role) }, Progress: func(step string) { report("restoring: " + step) }}
 	}
-	outcomes := all.Start(ctx, options, func(node *snapshot.Node, memory string) { notify(node.FolderName() + ": " + memory) })
-	if err := errors.Join(snapshot.Failures(all.Snapshot, outcomes)...); err != nil {
-		return nil, NodesResult{}, err
-	}
-	out, err := r.statuses(ctx, in.Names)
-	for _, node := range all.Nodes() {
-		if wd, err := node.Workdir(); err == nil {
-			out.Reports = append(out.Reports, trustIn(all.Node(node), wd))
+	outcomes := c.chosen.Start(ctx, options, func(node *snapshot.Node, memory string) { c.progress(node.FolderName() + ": " + memory) })
+	out, err := r.after(ctx, c, in, snapshot.Failures(c.chosen.Snapshot, outcomes))
+	for _, node := range c.chosen.Nodes() {
+		if wd, wdErr := node.Workdir(); err == nil && wdErr == nil {
+			out.Reports = append(out.Reports, trustIn(c.chosen.Node(node), wd))
 		}
 	}
-	return nil, out, err
+	return out, err
 }
 
-func (r replicaTools) stop(ctx context.Context, _ *sdk.CallToolRequest, in NodesParams) (*sdk.CallToolResult, NodesResult, error) {
-	all, err := r.choose(ctx, in.Names)
-	if err != nil {
-		return nil, NodesResult{}, err
-	}
-	if err := errors.Join(snapshot.Failures(all.Snapshot, all.Stop(ctx, false))...); err != nil {
-		return nil, NodesResult{}, err
-	}
-	out, err := r.statuses(ctx, in.Names)
-	return nil, out, err
+func (r replicaTools) stop(ctx context.Context, c *toolCall, in NodesParams) (*NodesResult, error) {
+	return r.after(ctx, c, in, snapshot.Failures(c.chosen.Snapshot, c.chosen.Stop(ctx, false)))
 }
 
-func (r replicaTools) report(ctx context.Context, _ *sdk.CallToolRequest, in NodeParams) (_ *sdk.CallToolResult, out ReportResult, err error) {
-	node, wd, err := r.find(ctx, in.Name)
-	if err != nil {
-		return nil, out, err
+// after describes nodes, read again, after their replicas changed without failures.
+func (r replicaTools) after(ctx context.Context, c *toolCall, in NodesParams, failures []error) (*NodesResult, error) {
+	if err := errors.Join(failures...); err != nil {
+		return nil, err
 	}
-	found, err := replica.Report(wd)
+	chosen, err := r.choose(ctx, in.Names)
+	if err != nil {
+		return nil, err
+	}
+	return statuses(ctx, c, chosen), nil
+}
+
+func (r replicaTools) report(_ context.Context, c *toolCall, _ NodeParams) (*report.Report, error) {
+	found, err := replica.Report(c.wd)
 	if errors.Is(err, replica.ErrNoReport) {
-		return nil, out, fmt.Errorf("no replica of node %s was started: call start", node.FolderName())
+		return nil, fmt.Errorf("no replica of node %s was started: call start", c.node.FolderName())
 	}
-	if err != nil {
-		return nil, out, err
-	}
-	out = ReportResult{Trust: trustIn(node, wd), More: shorten(found, node)}
-	out.Report, err = escapeDocument(found)
-	return nil, out, err
-}
-
-// escapeDocument returns a document whose texts are safe to print.
-func escapeDocument(value any) (document map[string]any, err error) {
-	raw, err := json.Marshal(value)
-	if err == nil {
-		err = json.Unmarshal(raw, &document)
-	}
-	document, _ = terminal.EscapeAll(document).(map[string]any)
-	return document, err
-}
-
-// shorten leaves the first items of each list of a report.
-func shorten(found *report.Report, node *set.Node) string {
-	const most = 50
-	cut := len(found.Rejected) > most || len(found.Rewritten) > most || len(found.Placeholders) > most || len(found.Ports) > most
-	found.Rejected, found.Rewritten = found.Rejected[:min(most, len(found.Rejected))], found.Rewritten[:min(most, len(found.Rewritten))]
-	found.Placeholders, found.Ports = found.Placeholders[:min(most, len(found.Placeholders))], found.Ports[:min(most, len(found.Ports))]
-	if !cut {
-		return ""
-	}
-	return fmt.Sprintf("lists are cut after %d items; the resource %s has all", most, resourceURI(node.FolderName(), "report"))
+	return found, err
 }

@@ -18,24 +18,38 @@ import (
 // scheme is the beginning of the URI of every resource.
 const scheme = "ovs-offline://nodes/"
 
+// schemas is the beginning of the URI of the schema of each tool's document.
+const schemas = "ovs-offline://schemas/"
+
+// kind is a kind of resource that each node has.
+type kind struct{ name, mime, description string }
+
+func kinds() []kind {
+	return []kind{
+		{"report", "application/json", "How faithful the replica of a node is, whole"},
+		{"graph", "image/svg+xml", "A picture of the bridges, ports and tunnels of a node"},
+		{"manifest", "application/json", "What was collected of a node, and from where"},
+	}
+}
+
 // resourceURI returns the URI of a resource of a node.
 func resourceURI(node, kind string) string { return scheme + url.PathEscape(node) + "/" + kind }
 
-func resourcesOf(node string) []string {
-	return []string{resourceURI(node, "report"), resourceURI(node, "graph"), resourceURI(node, "manifest")}
+func resourcesOf(node string) (uris []string) {
+	for _, kind := range kinds() {
+		uris = append(uris, resourceURI(node, kind.name))
+	}
+	return uris
 }
 
 // resources are documents about the nodes.
 type resources struct{ nodes }
 
-func (r resources) add(server *sdk.Server) {
-	for _, resource := range []struct{ kind, mime, description string }{
-		{"report", "application/json", "How faithful the replica of a node is, whole"},
-		{"graph", "image/svg+xml", "A picture of the bridges, ports and tunnels of a node"},
-		{"manifest", "application/json", "What was collected of a node, and from where"},
-	} {
-		server.AddResourceTemplate(&sdk.ResourceTemplate{Name: resource.kind, URITemplate: scheme + "{node}/" + resource.kind, MIMEType: resource.mime, Description: resource.description}, r.read)
+func (r resources) add(t *toolbox) {
+	for _, kind := range kinds() {
+		t.server.AddResourceTemplate(&sdk.ResourceTemplate{Name: kind.name, URITemplate: scheme + "{node}/" + kind.name, MIMEType: kind.mime, Description: kind.description}, r.read)
 	}
+	t.server.AddResourceTemplate(&sdk.ResourceTemplate{Name: "schema", URITemplate: schemas + "{tool}", MIMEType: "application/schema+json", Description: "The JSON schema of the document that a tool returns"}, t.readSchema)
 }
 
 // list returns the resources of all nodes.
@@ -46,13 +60,9 @@ func (r resources) list(ctx context.Context) *sdk.ListResourcesResult {
 		return list // no node was collected yet
 	}
 	for _, node := range all.Nodes() {
-		for _, kind := range []string{"report", "graph", "manifest"} {
-			mime := "application/json"
-			if kind == "graph" {
-				mime = "image/svg+xml"
-			}
-			name := terminal.Escape(node.FolderName()) + " " + kind
-			list.Resources = append(list.Resources, &sdk.Resource{Name: name, URI: resourceURI(node.FolderName(), kind), MIMEType: mime})
+		for _, kind := range kinds() {
+			name := terminal.Escape(node.FolderName()) + " " + kind.name
+			list.Resources = append(list.Resources, &sdk.Resource{Name: name, URI: resourceURI(node.FolderName(), kind.name), MIMEType: kind.mime})
 		}
 	}
 	return list
@@ -86,6 +96,21 @@ func (r resources) read(ctx context.Context, request *sdk.ReadResourceRequest) (
 		return nil, err
 	}
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: mime, Text: text}}}, nil
+}
+
+// readSchema returns the schema of a tool's document.
+func (t *toolbox) readSchema(_ context.Context, request *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	uri := request.Params.URI
+	document := t.documents[strings.TrimPrefix(uri, schemas)]
+	if document == nil {
+		return nil, sdk.ResourceNotFoundError(uri)
+	}
+	found, err := schema(document)
+	if err != nil {
+		return nil, err
+	}
+	text, err := jsonText(found)
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: "application/schema+json", Text: text}}}, err
 }
 
 func reportText(wd *workdir.Dir) (string, error) {

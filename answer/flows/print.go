@@ -153,8 +153,19 @@ func (p *flowText) end(l Listed) error {
 	return nil
 }
 
-// flowDocument prints a document with a list of flows, one after the other: a node can have a
-// million.
+// Document is what "flows -o json" prints.
+type Document struct {
+	Flows []Flow `json:"flows"`
+	Rest
+}
+
+// Rest is what a document has behind the flows.
+type Rest struct {
+	Stages []Stage `json:"stages,omitempty"` // of a tree
+	Lost   int     `json:"lost"`             // lines that held a flow and can't be read
+}
+
+// flowDocument prints a Document, one flow after the other: a node can have a million.
 type flowDocument struct {
 	list   show.List
 	stages []Stage
@@ -167,9 +178,4 @@ func (d *flowDocument) stage(s Stage) error {
 
 func (d *flowDocument) flow(f Flow) error { return d.list.Add(f, nil) }
 
-func (d *flowDocument) end(listed Listed) error {
-	return d.list.End(struct {
-		Stages []Stage `json:"stages,omitempty"`
-		Lost   int     `json:"lost"`
-	}{d.stages, listed.Lost})
-}
+func (d *flowDocument) end(listed Listed) error { return d.list.End(Rest{d.stages, listed.Lost}) }

@@ -29,25 +29,6 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// EscapeAll returns a decoded JSON document whose texts are escaped, keys included.
-func EscapeAll(value any) any {
-	switch v := value.(type) {
-	case string:
-		return Escape(v)
-	case []any:
-		for i := range v {
-			v[i] = EscapeAll(v[i])
-		}
-	case map[string]any:
-		escaped := make(map[string]any, len(v))
-		for key, value := range v {
-			escaped[Escape(key)] = EscapeAll(value)
-		}
-		return escaped
-	}
-	return value
-}
-
 // EscapeLines escapes text of several lines. It indents all lines but the first, so
 // that none of them looks like a message of this program.
 func EscapeLines(text string) string {
