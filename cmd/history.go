@@ -91,6 +91,11 @@ func (o *historyOptions) run(ctx context.Context, selected *set.Set, args []stri
 	if err := o.query.FindTable(ctx, sources); err != nil {
 		return err
 	}
+	if o.query.Record != "" {
+		if err := o.query.FindRecord(ctx, selected.Snapshot); err != nil {
+			return err
+		}
+	}
 	o.text = history.OptionsFor(o.query, sources, o.detail)
 	switch {
 	case o.save != "":

@@ -27,8 +27,8 @@ func newTimeline(shared *options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "timeline", Short: "Show what daemons logged and what changed in the databases, in order", Args: cobra.NoArgs,
 		Long: "Merge the collected logs of all nodes and programs with the transactions of the\n" +
-			"databases, in order of time, with the names of pods, ports, routers and nodes in\n" +
-			"place of UUIDs. Shown are warnings and worse, lines that say that something\n" +
+			"databases, in order of time. Behind a line stands what users call the pods, ports,\n" +
+			"routers and nodes that it names. Shown are warnings and worse, lines that say that something\n" +
 			"changed (ports claimed, BFD, RAFT, connections, recomputes, restarts), and all\n" +
 			"transactions; --all shows every line, and --level chooses by severity alone.\n" +
 			"Lines that repeat within five minutes are one entry, with their number, which counts\n" +

@@ -127,7 +127,11 @@ func (f *Filter) ofPort(node *Node, bridge *Bridge, flow *record) bool {
 		return false
 	}
 	p := bridge.port(inPort)
-	return p.name == f.Port || p.logical != "" && p.logical == f.Port
+	if p.logical == "" {
+		return p.name == f.Port
+	}
+	attached := node.logicalPort(p.logical)
+	return p.name == f.Port || is(&attached)
 }
 
 // matches reports whether a flow has all terms of Match.

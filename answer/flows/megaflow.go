@@ -10,6 +10,7 @@ import (
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/pass"
 	"ovs-offline/internal/phrase"
@@ -142,15 +143,19 @@ func (n *Node) interfaceName(name string) string {
 		if logical == "" {
 			continue
 		}
-		port := rules.Port{Name: logical}
-		if n.rules != nil {
-			if known, ok := n.rules.PortNamed(logical); ok {
-				port = known
-			}
-		}
-		return fmt.Sprintf("%s (port %s)", name, port)
+		return fmt.Sprintf("%s (port %s)", name, n.logicalPort(logical))
 	}
 	return name
+}
+
+// logicalPort returns a logical port by its name in OVN.
+func (n *Node) logicalPort(name string) rules.Port {
+	if n.rules != nil {
+		if known, ok := n.rules.PortNamed(name); ok {
+			return known
+		}
+	}
+	return rules.Port{Name: name, Given: ovn.PortName(name, "", nil)}
 }
 
 // significant returns a datapath match without the fields that every flow has, and without fields

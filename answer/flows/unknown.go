@@ -137,9 +137,9 @@ func (n *Node) addDatabaseNames(known map[string]map[string]bool) error {
 	}
 	ports := known[rules.KindPort]
 	if err := ovn.EachBinding(n.sb, func(b ovn.Binding) {
-		ports[b.Port], ports[b.IDs["name"]], ports[b.IDs["neutron:port_name"]] = true, true, true
+		ports[b.Port], ports[b.IDs["name"]], ports[ovn.PortName(b.Port, b.Type, b.IDs)] = true, true, true
 	}); err != nil {
 		return err
 	}
-	return ovn.EachSwitchPort(n.nb, func(p *ovn.SwitchPort) { ports[p.IDs["neutron:port_name"]] = true })
+	return ovn.EachSwitchPort(n.nb, func(p *ovn.SwitchPort) { ports[p.Called()] = true })
 }

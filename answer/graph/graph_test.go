@@ -75,7 +75,7 @@ func TestLogicalNetworkOfACapture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := port(t, box(t, g, Switch, "ovn-worker"), "ns1_web1")
+	pod := port(t, box(t, g, Switch, "ovn-worker"), "ns1/web1")
 	if pod.Note != "10.244.1.3" {
 		t.Errorf("the note of the pod's port is %q", pod.Note)
 	}

@@ -22,10 +22,10 @@ func Logical(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 	}
 	logical := &logical{newBuilder(content, remarks), logicalPorts(nb)}
 	slices.SortStableFunc(nb.Routers, func(a, b *ovn.Router) int {
-		return strings.Compare(givenName(a.Name, a.IDs, routerName), givenName(b.Name, b.IDs, routerName))
+		return strings.Compare(a.Called(), b.Called())
 	})
 	slices.SortStableFunc(nb.Switches, func(a, b *ovn.Switch) int {
-		return strings.Compare(givenName(a.Name, a.IDs, networkName), givenName(b.Name, b.IDs, networkName))
+		return strings.Compare(a.Called(), b.Called())
 	})
 	for _, r := range nb.Routers { // before the switches, whose ports refer to their ports
 		logical.router(r)
@@ -43,8 +43,8 @@ type logical struct {
 	ports map[string]*logicalPort
 }
 
-func newBox(name string, ids map[string]string, key string, kind Kind) *Box {
-	box := &Box{Name: givenName(name, ids, key), Kind: kind}
+func newBox(called, name string, kind Kind) *Box {
+	box := &Box{Name: called, Kind: kind}
 	if name != box.Name {
 		box.Aliases = append(box.Aliases, name)
 		box.Detail = append(box.Detail, "name: "+name)
@@ -53,7 +53,7 @@ func newBox(name string, ids map[string]string, key string, kind Kind) *Box {
 }
 
 func (l *logical) router(r *ovn.Router) {
-	box := newBox(r.Name, r.IDs, routerName, Router)
+	box := newBox(r.Called(), r.Name, Router)
 	box.Note = userDefined(box, r.IDs) + counted(len(r.Routes), "route") + counted(len(r.NAT), "NAT rule") + counted(len(r.Balancers)+len(r.Groups), "LB")
 	if chassis := r.Chassis(); chassis != "" {
 		box.Detail = append(box.Detail, "chassis: "+chassis)
@@ -101,7 +101,7 @@ func stateOf(disabled bool) State {
 }
 
 func (l *logical) logicalSwitch(s *ovn.Switch) {
-	box := newBox(s.Name, s.IDs, networkName, Switch)
+	box := newBox(s.Called(), s.Name, Switch)
 	box.Note = strings.TrimSpace(s.Config["subnet"] + " " + s.Config["ipv6_prefix"])
 	box.Note = strings.TrimPrefix(box.Note+userDefined(box, s.IDs)+counted(len(s.Balancers)+len(s.Groups), "LB"), ", ")
 	l.graph.Boxes = append(l.graph.Boxes, box)
@@ -112,7 +112,7 @@ func (l *logical) logicalSwitch(s *ovn.Switch) {
 }
 
 func (l *logical) switchPort(box *Box, p *ovn.SwitchPort) *Port {
-	port := &Port{Name: givenName(p.Name, p.IDs, portName), Kind: Service, State: stateOf(p.Disabled)}
+	port := &Port{Name: p.Called(), Kind: Service, State: stateOf(p.Disabled)}
 	port.alias("name", p.Name)
 	port.detail("device", p.IDs["neutron:device_id"])
 	port.detail("type", p.Type)

@@ -21,14 +21,14 @@ type logicalPort struct {
 func logicalPorts(nb *ovn.Northbound) map[string]*logicalPort {
 	ports := map[string]*logicalPort{}
 	for _, p := range nb.SwitchPorts {
-		port := &logicalPort{name: givenName(p.Name, p.IDs, portName), kind: p.Type}
+		port := &logicalPort{name: p.Called(), kind: p.Type}
 		if p.Switch != nil {
-			port.network = givenName(p.Switch.Name, p.Switch.IDs, networkName)
+			port.network = p.Switch.Called()
 		}
 		ports[p.Name] = port
 	}
 	for _, p := range nb.SwitchPorts {
-		name := givenName(p.Name, p.IDs, portName)
+		name := p.Called()
 		if parent := ports[p.Parent]; parent != nil {
 			parent.children = append(parent.children, strings.TrimSpace(name+" "+tagOf(p.Tag, p.Tag != 0)))
 		}

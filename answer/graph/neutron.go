@@ -1,25 +1,12 @@
 package graph
 
 import (
-	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
 )
-
-// The external_ids in which Neutron keeps the name that a user gave. Each is the
-// name of one kind of row: ports have the first two as well, with the names in OVN
-// of the network and the router that they belong to.
-const (
-	networkName = "neutron:network_name" // of a Logical_Switch
-	routerName  = "neutron:router_name"  // of a Logical_Router
-	portName    = "neutron:port_name"    // of a Logical_Switch_Port
-)
-
-// givenName returns the name that an OpenStack user gave, or else the name in OVN.
-func givenName(name string, ids map[string]string, key string) string { return cmp.Or(ids[key], name) }
 
 // vlan returns the VLAN tag of a port. If the ML2/OVS agent chose the tag, the
 // text begins with the network that the tag is for: "vxlan 802 (tag 1)".

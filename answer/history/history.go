@@ -11,14 +11,17 @@ import (
 	"time"
 
 	"ovs-offline/internal/lazyregexp"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/snapshot"
 )
 
 // Query selects events. The zero value selects all.
 type Query struct {
 	Table  string
-	Record string // a name, or a UUID or at least four digits of its beginning
+	Record string   // a name, or a UUID or at least four digits of its beginning
+	Names  []string // further names of the record: see FindRecord
 	Column string
 	Brief  bool      // without the columns of rows that were added or deleted
 	Since  time.Time // zero for no bound, as is Until
@@ -210,7 +213,7 @@ func (q Query) openDatabase(ctx context.Context, source Source) (*stream, error)
 
 // selection returns which transactions and changes the log of a database returns.
 func (q Query) selection() file.Selection {
-	selected := file.Selection{Base: q.Record != "", Brief: q.Brief, Accept: q.accepts, Until: q.Until}
+	selected := file.Selection{Base: q.Record != "", Brief: q.Brief, Names: ovn.RowNames, NamedBy: ovn.NamingColumns(), Accept: q.accepts, Until: q.Until}
 	if q.Table != "" {
 		selected.Tables = []string{q.Table}
 	}
@@ -219,7 +222,8 @@ func (q Query) selection() file.Selection {
 
 // accepts reports whether a change is wanted, and leaves only the wanted columns in it.
 func (q Query) accepts(change *file.Change) bool {
-	if q.Record != "" && !slices.Contains(change.OldNames, q.Record) && !slices.Contains(change.Names, q.Record) && !q.isUUID(change.UUID) {
+	is := func(name string) bool { return name == q.Record || slices.Contains(q.Names, name) }
+	if q.Record != "" && !slices.ContainsFunc(change.OldNames, is) && !slices.ContainsFunc(change.Names, is) && !q.isUUID(change.UUID) {
 		return false
 	}
 	if q.Column == "" {
@@ -227,6 +231,17 @@ func (q Query) accepts(change *file.Change) bool {
 	}
 	change.Columns = slices.DeleteFunc(change.Columns, func(column file.ColumnChange) bool { return column.Column != q.Column })
 	return len(change.Columns) > 0
+}
+
+// FindRecord finds the further names of the record: in OVN, where it is what users call a port, and the other way round. Databases that
+// can't be read have none.
+func (q *Query) FindRecord(ctx context.Context, selected *snapshot.Snapshot) error {
+	deployments, _, err := selected.Deployments(ctx)
+	if err == nil {
+		q.Names, _ = ovn.SwitchPortsCalled(q.Record, deployments)
+		ovn.CloseAll(deployments)
+	}
+	return ctx.Err()
 }
 
 // uuidStart matches the beginning of a UUID that is long enough to select a row.

@@ -225,7 +225,7 @@ func (c *labCase) whatChanged(t *testing.T) {
 	defer opened.Close()
 	var want []string
 	if _, err := opened.Read(t.Context(), 0, func(e *timeline.Entry) error {
-		want = append(want, e.Time.UTC().Format("2006-01-02 15:04:05.000")+"|"+strings.TrimSpace(e.Text))
+		want = append(want, e.Time.UTC().Format("2006-01-02 15:04:05.000")+"|"+strings.TrimSpace(e.Annotated()))
 		return nil
 	}); err != nil {
 		t.Fatal(err)

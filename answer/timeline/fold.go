@@ -94,7 +94,7 @@ func (f *folder) end() error {
 	return nil
 }
 
-// keyOf returns a key that is equal for similar entries. It contains the text with names, so that entries
+// keyOf returns a key that is equal for similar entries. It contains the names in the text, so that entries
 // about different ports stay apart.
 func (f *folder) keyOf(entry *Entry) uint64 {
 	f.key = f.key[:0]
@@ -102,5 +102,8 @@ func (f *folder) keyOf(entry *Entry) uint64 {
 		f.key = append(append(f.key, part...), 0)
 	}
 	f.key = daemonlog.Folded(f.key, []byte(entry.Text))
+	for _, name := range entry.Names {
+		f.key = append(append(f.key, 0), name.Name...)
+	}
 	return maphash.Bytes(f.seed, f.key)
 }

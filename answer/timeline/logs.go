@@ -198,7 +198,7 @@ const longestText = 2048
 
 func (s *logSource) entryOf(line *daemonlog.Line) *Entry {
 	entry := &Entry{Time: line.At, Node: s.file.node, Program: string(line.Program), Module: string(line.Module), Thread: string(line.Thread),
-		Level: line.Level.String(), Original: phrase.Shorten(string(line.Text), longestText), Log: s.file.name + ":" + strconv.Itoa(line.Number),
+		Level: line.Level.String(), Text: phrase.Shorten(string(line.Text), longestText), Log: s.file.name + ":" + strconv.Itoa(line.Number),
 		Count: 1, host: line.Host != nil}
 	if len(s.dropped) == 0 {
 		return entry
@@ -268,16 +268,13 @@ func (q *Query) wantsProgram(program string) bool {
 
 // named gives an entry names, and returns nil if its text is not wanted.
 func (t *Timeline) named(entry *Entry) *Entry {
-	if entry.Text = t.names.replace(entry.Node, entry.Original); entry.Text == entry.Original {
-		entry.Original = ""
-	}
-	has := func(part string) bool {
-		return strings.Contains(strings.ToLower(entry.Text), part) || strings.Contains(strings.ToLower(entry.Original), part)
-	}
+	entry.Names = t.names.in(entry.Node, entry.Text)
+	text := strings.ToLower(entry.Annotated())
+	has := func(part string) bool { return strings.Contains(text, strings.ToLower(part)) }
 	switch {
-	case t.query.Grep != "" && !has(strings.ToLower(t.query.Grep)):
+	case !has(t.query.Grep):
 		return nil
-	case t.query.Record != "" && entry.Database == "" && !has(strings.ToLower(t.query.Record)):
+	case t.query.Record != "" && entry.Database == "" && !has(t.query.Record) && !slices.ContainsFunc(t.record, has):
 		return nil
 	}
 	return entry

@@ -96,7 +96,7 @@ func (m *merge) describe() {
 
 // transactions returns the source of the transactions of all databases.
 func (m *merge) transactions() source {
-	query := history.Query{Table: m.t.query.Table, Record: m.t.query.Record, Since: m.t.query.Since, Until: m.t.query.Until}
+	query := history.Query{Table: m.t.query.Table, Record: m.t.query.Record, Names: m.t.record, Since: m.t.query.Since, Until: m.t.query.Until}
 	next, stop := iter.Pull2(func(yield func(*Entry, error) bool) {
 		results, err := history.Read(m.ctx, m.t.databases, query, func(event *history.Event) error {
 			if entry := m.t.entryOf(event); entry != nil && !yield(entry, nil) {
@@ -132,7 +132,7 @@ func (p pulled) close() { p.stop() }
 // entryOf returns the entry of a transaction, nil for one that is not wanted.
 func (t *Timeline) entryOf(event *history.Event) *Entry {
 	entry := &Entry{Time: event.Time, Node: event.Node, Database: event.Database, Transaction: event.Transaction,
-		Program: event.Program, Log: event.Log, Count: 1, Original: event.Summary()}
+		Program: event.Program, Log: event.Log, Count: 1, Text: event.Summary()}
 	if !t.query.wantsProgram(entry.Program) {
 		return nil
 	}

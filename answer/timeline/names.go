@@ -3,17 +3,24 @@ package timeline
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/snapshot"
 )
 
-// namer replaces the names of OVN and Open vSwitch in texts by the names that users know.
+// Name is what users call what a word of a text stands for.
+type Name struct {
+	Word string `json:"word"`
+	Name string `json:"name"`
+}
+
+// namer finds the names of OVN and Open vSwitch in texts, and what users call them.
 type namer struct {
 	deployments []*ovn.Deployment
 	ports       map[string]string            // the names of endpoints by their logical ports
@@ -104,10 +111,8 @@ func (n *namer) readInterfaces(member ovn.Node) error {
 	return err
 }
 
-// replace returns a text of a node with the names that users know.
-func (n *namer) replace(node, text string) string {
-	var replaced strings.Builder
-	done := 0
+// in returns what users call what a text of a node names, each word once.
+func (n *namer) in(node, text string) (all []Name) {
 	for at := 0; at < len(text); {
 		length := wordLength(text[at:])
 		if length == 0 {
@@ -115,18 +120,12 @@ func (n *namer) replace(node, text string) string {
 			continue
 		}
 		word := strings.TrimRight(text[at:at+length], ".-@")
-		if name := n.nameOf(node, word); name != "" {
-			replaced.WriteString(text[done:at])
-			replaced.WriteString(name)
-			done = at + len(word)
+		if name := n.nameOf(node, word); name != "" && !slices.Contains(all, Name{word, name}) {
+			all = append(all, Name{word, name})
 		}
 		at += length
 	}
-	if done == 0 {
-		return text
-	}
-	replaced.WriteString(text[done:])
-	return replaced.String()
+	return all
 }
 
 // wordLength returns the length of the word at the beginning of a text. A word has the bytes that names of
@@ -148,31 +147,16 @@ func (n *namer) nameOf(node, word string) string {
 		return name
 	}
 	if port, ok := n.interfaces[node][word]; ok {
-		return fmt.Sprintf("%s (%s)", word, cmp.Or(n.ports[port], port))
+		return cmp.Or(n.ports[port], port)
 	}
 	const gateway = "cr-" // of the port that OVN derives from a distributed gateway port
 	if port, ok := strings.CutPrefix(word, gateway); ok && n.ports[port] != "" {
 		return gateway + n.ports[port]
 	}
-	if isUUID(word) {
+	if ovsdb.IsUUID(word) {
 		return n.row(word)
 	}
 	return ""
-}
-
-// isUUID reports whether a word has the form of a UUID.
-func isUUID(word string) bool {
-	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
-	if len(word) != len(form) {
-		return false
-	}
-	for i, c := range []byte(word) {
-		isHex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
-		if (form[i] == '-') != (c == '-') || form[i] == 'x' && !isHex {
-			return false
-		}
-	}
-	return true
 }
 
 // row describes the row with a UUID, "" if no database has it.

@@ -39,7 +39,7 @@ func (x Text) Of(e *Entry) string {
 	}
 	head := fmt.Sprintf("%s  %-*s  %-*s  %-4s  ", at, x.node, terminal.Escape(history.DatabaseName(e.Node, e.Database)),
 		x.program, terminal.Escape(cmp.Or(e.Program, "-")), e.Level)
-	text := terminal.Escape(e.Text)
+	text := terminal.Escape(e.Annotated())
 	if e.Module != "" {
 		text = terminal.Escape(e.Module) + ": " + text
 	}
@@ -59,6 +59,18 @@ func (x Text) Of(e *Entry) string {
 	}
 	const indent = "    "
 	return strings.Join(show.Wrap(strings.TrimRight(head, " "), x.width), "\n"+indent) + "\n" + indent + strings.Join(show.Wrap(text, x.width-len(indent)), "\n"+indent) + "\n"
+}
+
+// Annotated returns the text of an entry, and behind it what users call what it names.
+func (e *Entry) Annotated() string {
+	if len(e.Names) == 0 {
+		return e.Text
+	}
+	var names []string
+	for _, name := range e.Names {
+		names = append(names, name.Word+" = "+name.Name)
+	}
+	return e.Text + "  [" + strings.Join(names, ", ") + "]"
 }
 
 // untilText returns the time of the last entry that was folded, with its date if that is another day.

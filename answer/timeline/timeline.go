@@ -1,5 +1,5 @@
 // Package timeline merges what the daemons of all nodes logged with the transactions of the databases, in
-// order of time and in the names that users know.
+// order of time and with the names that users know.
 package timeline
 
 import (
@@ -12,6 +12,7 @@ import (
 	"ovs-offline/answer/history"
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/fault"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
@@ -43,9 +44,9 @@ type Entry struct {
 	Module      string    `json:"module,omitempty"`
 	Thread      string    `json:"thread,omitempty"`
 	Level       string    `json:"level,omitempty"`
-	Text        string    `json:"text"`
-	Original    string    `json:"original,omitempty"` // the text before names replaced something in it
-	Log         string    `json:"log,omitempty"`      // the file and the line
+	Text        string    `json:"text"`            // as it was logged, or the comment of a transaction and its rows
+	Names       []Name    `json:"names,omitempty"` // what users call what the text names
+	Log         string    `json:"log,omitempty"`   // the file and the line
 	// Count is the number of entries like this one until the time Until. Dropped of them were never
 	// written: vlog says only how many they were.
 	Count   int       `json:"count"`
@@ -67,6 +68,7 @@ type Timeline struct {
 	databases []history.Source
 	logs      []*logFile
 	names     *namer
+	record    []string // the names of Query.Record
 	remarks   []string
 	lost      bool
 }
@@ -94,6 +96,10 @@ func Open(ctx context.Context, selected *snapshot.Snapshot, query Query) (*Timel
 		return nil, err
 	}
 	t.names = names
+	if t.record, err = ovn.SwitchPortsCalled(query.Record, names.deployments); err != nil {
+		names.close()
+		return nil, err
+	}
 	return t, nil
 }
 

@@ -99,7 +99,7 @@ func TestRealDeployment(t *testing.T) {
 		t.Errorf("%+v, or not in order", result)
 	}
 	steps := []int{find(entries, "ovn-nbctl", "+ Logical_Switch_Port web-1"), find(entries, "ovn-northd", "+ Port_Binding"),
-		find(entries, "ovs-vsctl", "+ Interface tap0"), find(entries, "ovn-controller", "Claiming lport web-1"), find(entries, "ovn-controller", "~ Port_Binding web-1")}
+		find(entries, "ovs-vsctl", "+ Interface tap0"), find(entries, "ovn-controller", "Claiming lport "+port+" for this chassis."), find(entries, "ovn-controller", "~ Port_Binding web-1")}
 	// The claim and its row in the database may have one time.
 	inOrder := slices.IsSortedFunc(steps, func(a, b int) int {
 		if a < 0 || b < 0 {
@@ -114,10 +114,12 @@ func TestRealDeployment(t *testing.T) {
 		t.Fatalf("the steps are the entries %v", steps)
 	}
 	claim := entries[steps[3]]
-	if claim.Node != "n1" || claim.Level != "info" || claim.Module != "binding" || !strings.Contains(claim.Original, port) || !strings.HasPrefix(claim.Log, "ovn-controller.log:") {
+	if claim.Node != "n1" || claim.Level != "info" || claim.Module != "binding" || !slices.Contains(claim.Names, Name{port, "web-1"}) || !strings.HasPrefix(claim.Log, "ovn-controller.log:") {
 		t.Errorf("%+v", claim)
 	}
-	if text := entries[find(entries, "ovs-vswitchd", "added interface tap0")].Text; !strings.Contains(text, "tap0 (web-1)") {
+	added := entries[find(entries, "ovs-vswitchd", "added interface tap0")]
+	expect.Equal(t, fmt.Sprint(added.Names), "[{tap0 web-1}]")
+	if text := added.Annotated(); text != added.Text+"  [tap0 = web-1]" {
 		t.Error(text)
 	}
 	for _, remark := range result.Remarks {
@@ -125,9 +127,15 @@ func TestRealDeployment(t *testing.T) {
 			t.Errorf("the nodes have one clock: %s", remark)
 		}
 	}
-	for name, q := range map[string]Query{"grep": {Grep: "WEB-1", Programs: []string{"ovn-controller"}, LogsOnly: true}, "record": {Record: "web-1", Programs: []string{"ovn-controller"}, LogsOnly: true}} {
-		for _, e := range must(read(t, folder, q, 0)) {
-			if !strings.Contains(e.Text, "web-1") || e.Program != "ovn-controller" || e.Database != "" {
+	programs := []string{"ovn-controller"}
+	for name, q := range map[string]Query{"grep": {Grep: "WEB-1", Programs: programs, LogsOnly: true},
+		"record": {Record: "web-1", Programs: programs, LogsOnly: true}, "its name in OVN": {Record: port, Programs: programs, LogsOnly: true}} {
+		found := must(read(t, folder, q, 0))
+		if find(found, "ovn-controller", "Claiming lport "+port) < 0 {
+			t.Errorf("%s: the claim is missing", name)
+		}
+		for _, e := range found {
+			if !strings.Contains(e.Annotated(), "web-1") || e.Program != "ovn-controller" || e.Database != "" {
 				t.Errorf("%s: %+v", name, e)
 			}
 		}

@@ -28,22 +28,11 @@ type Binding struct {
 }
 
 // Title returns the name of the port that a user knows, with the one in OVN.
-func (b Binding) Title() string { return PortTitle(b.Port, b.IDs) }
+func (b Binding) Title() string { return portTitle(b.Port, b.Type, b.IDs) }
 
 // On reports whether the port is bound to a chassis.
 func (b Binding) On(chassis string) bool {
 	return b.Chassis == chassis || slices.Contains(b.Additional, chassis)
-}
-
-// PortTitle returns the name of a logical port that a user knows, with the one in OVN.
-func PortTitle(port string, ids map[string]string) string {
-	if pod := PodName(port, ids); pod != "" {
-		return "pod " + pod + " (port " + port + ")"
-	}
-	if name := ids["neutron:port_name"]; name != "" && name != port {
-		return "port " + name + " (" + port + ")"
-	}
-	return "port " + port
 }
 
 // EachBinding calls use for each row of Port_Binding of a southbound database, in the order of the rows. It ends with the first row that

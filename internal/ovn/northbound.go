@@ -31,6 +31,9 @@ type Switch struct {
 	Config, IDs map[string]string
 }
 
+// Called returns what users call the switch.
+func (s *Switch) Called() string { return cmp.Or(s.IDs[NeutronNetwork], s.Name) }
+
 // SwitchPort is a row of the table Logical_Switch_Port (ovn-nb(5)).
 type SwitchPort struct {
 	UUID, Name, Type string
@@ -47,7 +50,10 @@ type SwitchPort struct {
 }
 
 // Title returns the name of the port that a user knows, with the one in OVN.
-func (p *SwitchPort) Title() string { return PortTitle(p.Name, p.IDs) }
+func (p *SwitchPort) Title() string { return portTitle(p.Name, p.Type, p.IDs) }
+
+// Called returns what users call the port.
+func (p *SwitchPort) Called() string { return PortName(p.Name, p.Type, p.IDs) }
 
 // Assigned returns the addresses of the port, with those that OVN chose where its row leaves the choice to OVN.
 func (p *SwitchPort) Assigned() (all []string) {
@@ -70,6 +76,9 @@ type Router struct {
 	Balancers, Groups     []string      // UUIDs of rows
 	Options, IDs          map[string]string
 }
+
+// Called returns what users call the router.
+func (r *Router) Called() string { return cmp.Or(r.IDs[NeutronRouter], r.Name) }
 
 // Chassis returns the name of the chassis that a gateway router is on, "" for a distributed router.
 func (r *Router) Chassis() string { return r.Options["chassis"] }
@@ -131,12 +140,7 @@ type Balancer struct {
 
 // Service returns NAMESPACE/NAME of the service of Kubernetes that ovn-kubernetes made the load balancer
 // of, "" for none.
-func (b *Balancer) Service() string {
-	if b.IDs["k8s.ovn.org/kind"] == "Service" {
-		return b.IDs["k8s.ovn.org/owner"]
-	}
-	return ""
-}
+func (b *Balancer) Service() string { return serviceOf(b.Name, b.IDs) }
 
 // ReadNorthbound returns the logical network of a northbound database.
 func ReadNorthbound(nb Database) (*Northbound, error) {

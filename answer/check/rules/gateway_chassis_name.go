@@ -22,7 +22,7 @@ func gatewayChassisName() rule.Rule {
 			routers, ofNeutron := map[string]string{}, map[string]bool{}
 			for _, r := range n.Routers {
 				for _, p := range r.Ports {
-					ofNeutron[p.Name] = p.IDs["neutron:router_name"] != ""
+					ofNeutron[p.Name] = p.IDs[ovn.NeutronRouter] != ""
 					routers[p.Name] = " of " + d.Title("Logical_Router", r.UUID)
 				}
 			}

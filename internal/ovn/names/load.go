@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/services"
@@ -176,7 +175,7 @@ func (l *loader) addRouterPort(port *routerPort) {
 
 func (l *loader) readSwitches(deployment *ovn.Deployment) error {
 	return ovn.EachSwitch(deployment.NB, func(s *ovn.Switch) {
-		ls := &logicalSwitch{name: s.Name, given: s.IDs["neutron:network_name"], role: role(s.IDs[udnRole]), hosts: map[netip.Addr]string{}}
+		ls := &logicalSwitch{name: s.Name, given: s.IDs[ovn.NeutronNetwork], role: role(s.IDs[udnRole]), hosts: map[netip.Addr]string{}}
 		if network := s.IDs[ovn.NetworkID]; network != "" {
 			ls.given = ovn.UserDefinedNetwork(network)
 		}
@@ -229,7 +228,7 @@ func (s *logicalSwitch) admit(p *ovn.SwitchPort) {
 		s.open = true
 		return
 	}
-	if slices.Contains(p.Addresses, "unknown") || len(p.Security) == 0 && !strings.HasPrefix(p.Name, managementPort) {
+	if slices.Contains(p.Addresses, "unknown") || len(p.Security) == 0 && !strings.HasPrefix(p.Name, ovn.ManagementPort) {
 		s.open = true
 	}
 	for _, text := range p.Security {
@@ -239,17 +238,14 @@ func (s *logicalSwitch) admit(p *ovn.SwitchPort) {
 	}
 }
 
-// managementPort begins the names of the ports by which ovn-kubernetes connects nodes.
-const managementPort = "k8s-"
-
 // addPort adds the endpoint of a port of a logical switch; ls is nil for one that no switch has, or that only the southbound database knows.
 func (l *loader) addPort(p *ovn.SwitchPort, ls *logicalSwitch) {
-	if !slices.Contains([]string{"", "localport", "virtual", "external", "remote"}, p.Type) {
+	if !ovn.EndsAt(p.Type) {
 		return
 	}
 	ids, name := p.IDs, p.Name
-	endpoint := Endpoint{Kind: Port, Name: name, LogicalPort: name, Parent: p.Parent, Tag: p.Tag, Localport: p.Type == "localport",
-		External: p.Type == "external", remote: p.Type == "remote", Network: ids["neutron:network_name"], dhcp: p.DHCP}
+	endpoint := Endpoint{Kind: Port, Name: p.Called(), LogicalPort: name, Parent: p.Parent, Tag: p.Tag, Localport: p.Type == "localport",
+		External: p.Type == "external", remote: p.Type == "remote", Network: ids[ovn.NeutronNetwork], dhcp: p.DHCP}
 	for _, text := range append(p.Addresses, p.Dynamic) {
 		mac, ips := ovn.ParseAddresses(text)
 		if len(ips) > 0 && len(endpoint.IPs) == 0 { // the first element with IP addresses has the MAC; the port may use the other elements as well
@@ -270,8 +266,14 @@ func (l *loader) addPort(p *ovn.SwitchPort, ls *logicalSwitch) {
 	endpoint.Chassis = binding.chassis
 	endpoint.Node = cmp.Or(l.nodes[binding.chassis], l.ifaces[cmp.Or(endpoint.Parent, name)])
 	endpoint.Chassis = cmp.Or(endpoint.Chassis, endpoint.Node)
-	endpoint.keys = []string{ids["neutron:port_name"], ids["neutron:device_id"]}
-	nameOf(&endpoint, ids)
+	endpoint.keys = []string{ids[ovn.NeutronPort], ids["neutron:device_id"]}
+	switch {
+	case ovn.PodName(name, p.Type, ids) != "":
+		endpoint.Kind = Pod
+		endpoint.inNetwork(ids)
+	case ovn.IsNodePort(name, p.Type, ids):
+		endpoint.Kind = NodePort
+	}
 	if ls != nil {
 		endpoint.role = ls.role
 		ls.node = ls.node || endpoint.Kind == NodePort
@@ -305,31 +307,6 @@ func (l *loader) readVirtual(*ovn.Deployment) error {
 	}
 	return nil
 }
-
-// nameOf gives a port the name that its user knows: of a pod, of a node, or of a port of
-// neutron.
-func nameOf(endpoint *Endpoint, ids map[string]string) {
-	port := endpoint.LogicalPort
-	switch pod := ovn.PodName(port, ids); {
-	case pod != "":
-		endpoint.Kind, endpoint.Name = Pod, pod
-		endpoint.inNetwork(ids)
-	case strings.Count(port, "_") == 1 && isPodName.MatchString(port):
-		endpoint.Kind, endpoint.Name = Pod, strings.Replace(port, "_", "/", 1)
-	case strings.HasPrefix(port, managementPort):
-		// In user-defined networks, the name of the network is before the node's, which has no
-		// underscore (RFC 1123).
-		name := strings.TrimPrefix(port, managementPort)
-		endpoint.Kind, endpoint.Name = NodePort, "node/"+name[strings.LastIndexByte(name, '_')+1:]
-	case strings.HasPrefix(port, "node-") && ids["vendor"] == "kube-ovn":
-		endpoint.Kind, endpoint.Name = NodePort, "node/"+strings.TrimPrefix(port, "node-")
-	case ids["neutron:port_name"] != "":
-		endpoint.Name = ids["neutron:port_name"]
-	}
-}
-
-// isPodName matches NAMESPACE_NAME: neither name can have an underscore (RFC 1123).
-var isPodName = lazyregexp.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?_[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
 
 // add adds an endpoint under all its names.
 func (l *loader) add(endpoint Endpoint) {

@@ -49,7 +49,7 @@ func (l *loader) addService(known map[string]int, b *ovn.Balancer, vip string, i
 		protocol = b.Protocol
 	}
 	endpoint := Endpoint{Kind: Service, Name: vip, IPs: []netip.Addr{ip}, Protocol: protocol, Port: port, Balancer: b.Name}
-	if owner := cmp.Or(serviceOf(b), l.services.Of(protocol, vip)); owner != "" {
+	if owner := cmp.Or(b.Service(), l.services.Of(protocol, vip)); owner != "" {
 		endpoint.Name = "svc/" + owner
 		if port != 0 {
 			endpoint.Name += vip[strings.LastIndexByte(vip, ':'):]
@@ -84,20 +84,6 @@ func (l *loader) addIdleServices(known map[string]int) {
 
 // serviceKey identifies a VIP of a service.
 func serviceKey(name, vip, protocol string) string { return name + "|" + vip + "|" + protocol }
-
-// serviceOf returns NAMESPACE/NAME of the service of a load balancer, "" for none. Before
-// ovn-kubernetes wrote it into external_ids, only the name had it: Service_NAMESPACE/NAME_TCP_...
-func serviceOf(b *ovn.Balancer) string {
-	if service := b.Service(); service != "" {
-		return service
-	}
-	if rest, ok := strings.CutPrefix(b.Name, "Service_"); ok {
-		if owner, _, found := strings.Cut(rest, "_"); found && strings.Count(owner, "/") == 1 {
-			return owner
-		}
-	}
-	return ""
-}
 
 // apiService is the service of the API server, which every cluster has, with the first address of the
 // range from which Kubernetes takes the addresses of services.

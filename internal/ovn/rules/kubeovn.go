@@ -216,25 +216,22 @@ func (n *Northbound) natOfKubeOVN(row ovsdb.Row, shared bool) string {
 // podOf returns the name of the pod of a port, "" for another port.
 func (n *Northbound) podOf(port string) string {
 	owner := n.owners()[port]
-	row, ok, err := n.nb.Row(owner.Table, owner.UUID, "external_ids")
+	row, ok, err := n.nb.Row(owner.Table, owner.UUID, "type", "external_ids")
 	if port == "" || !ok || err != nil {
 		return ""
 	}
-	return ovn.PodName(port, row.Map("external_ids"))
+	return ovn.PodName(port, row.String("type"), row.Map("external_ids"))
 }
 
 // port names a port of kube-ovn that is of no pod, "" for another one. The name of a port between a
 // subnet and a VPC, or between two VPCs, is those of both with "-" between them.
 func (n *Northbound) port(name string, ids map[string]string) string {
 	subnet, vpc := ids[idSwitch], ids[idRouter]
-	node, isNode := strings.CutPrefix(name, "node-")
 	toVPC, isOfSubnet := strings.CutPrefix(name, subnet+"-")
 	there, isOfVPC := strings.CutPrefix(strings.TrimPrefix(name, "cr-"), vpc+"-") // cr-PORT is the port on its gateway
 	switch {
 	case ids[idVendor] != vendor:
 		return ""
-	case isNode && subnet != "":
-		return "node " + node
 	case strings.HasPrefix(name, "localnet.") && subnet != "":
 		return "subnet " + subnet + " to its physical network"
 	case isOfSubnet && subnet != "":

@@ -122,7 +122,7 @@ func TestWordsOfKubeOVN(t *testing.T) {
 		{"Logical_Router", 2, "VPC blue"},
 		{"Logical_Switch", 5, "subnet vault"},
 		{"Logical_Switch_Port", 10, "pod edge/e1 (port e1.edge)"},
-		{"Logical_Switch_Port", 11, "node node1 (port node-node1)"},
+		{"Logical_Switch_Port", 11, "port node/node1 (node-node1)"},
 		{"Logical_Switch_Port", 12, "subnet blue-a to VPC blue (port blue-a-blue)"},
 		{"Logical_Switch_Port", 13, "subnet external to its physical network (port localnet.external)"},
 		{"Logical_Router_Port", 15, "VPC blue to subnet blue-a (router port blue-blue-a)"},

@@ -106,7 +106,7 @@ type portKey struct{ datapath, port uint64 }
 // their tunnel keys.
 type Port struct {
 	Name  string // in OVN
-	Given string // by a user, "" for none
+	Given string // by a user, or else its name in OVN
 	// Addresses are the addresses of a port binding: each a MAC address, followed by IP addresses.
 	Addresses []string
 	Bound     bool // to a chassis
@@ -120,7 +120,7 @@ type Port struct {
 }
 
 // String returns the name that a user gave, with the name in OVN, or only the latter.
-func (p Port) String() string { return Called(p.Given, p.Name) }
+func (p Port) String() string { return ovn.Called(p.Given, p.Name) }
 
 // Port returns the port with a tunnel key in the datapath with another; ok is false if
 // there is none.
@@ -142,7 +142,7 @@ func (n *Network) readPorts() map[portKey]Port {
 		add(strings.Join(row.UUIDs("datapath"), " "), key, Port{Name: row.String("name"), Multicast: true})
 	}, "datapath", "tunnel_key", "name")
 	_ = ovn.EachBinding(n.sb, func(b ovn.Binding) {
-		add(b.Datapath, b.Key, Port{Name: b.Port, Given: b.IDs[idPortName], Addresses: b.Addresses, Bound: b.Chassis != "", Patch: b.Type == "patch", Virtual: b.Type == "virtual"})
+		add(b.Datapath, b.Key, Port{Name: b.Port, Given: ovn.PortName(b.Port, b.Type, b.IDs), Addresses: b.Addresses, Bound: b.Chassis != "", Patch: b.Type == "patch", Virtual: b.Type == "virtual"})
 	})
 	return ports
 }

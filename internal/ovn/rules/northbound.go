@@ -71,9 +71,9 @@ func (n *Northbound) Name(table string, row ovsdb.Row) string {
 	}
 	switch table {
 	case "Logical_Switch":
-		return Kind(table) + " " + Called(row.Value("external_ids", idNetwork), row.String("name"))
+		return Kind(table) + " " + ovn.Called(row.Value("external_ids", ovn.NeutronNetwork), row.String("name"))
 	case "Logical_Router":
-		return Kind(table) + " " + Called(row.Value("external_ids", idRouterName), row.String("name"))
+		return Kind(table) + " " + ovn.Called(row.Value("external_ids", ovn.NeutronRouter), row.String("name"))
 	}
 	return n.explain(table, row, Rule{}).Words
 }
@@ -111,10 +111,7 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 	case "QoS":
 		c.Words = fmt.Sprintf("%s (priority %d, %s)", cmp.Or(owned(ids), Kind(table)), number(row, "priority"), row.String("match")) + at
 	case "Logical_Switch_Port":
-		c.Words = Kind(table) + " " + Called(ids[idPortName], c.Name)
-		if owner := cmp.Or(named("pod", ovn.PodName(c.Name, ids)), n.port(c.Name, ids)); owner != "" {
-			c.Words = underOwner(owner, Kind(table)+" "+c.Name)
-		}
+		c.Words = n.switchPort(Kind(table), c.Name, row)
 	case "Port_Group", "Address_Set":
 		c.Words = set(Kind(table), c.Name, ids)
 	case "Logical_Router_Port":
@@ -124,11 +121,20 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 	case "Static_MAC_Binding":
 		c.Words = fmt.Sprintf("%s of %s on %s", Kind(table), row.String("ip"), row.String("logical_port"))
 	case "Logical_Switch", "Logical_Router":
-		c.Words = cmp.Or(n.network(table, row), ovsdb.TableWords(table)+" "+Called(ids[idRouterName], c.Name))
+		c.Words = cmp.Or(n.network(table, row), ovsdb.TableWords(table)+" "+ovn.Called(ids[ovn.NeutronRouter], c.Name))
 	default:
-		c.Words = ovsdb.TableWords(table) + " " + Called(ids[idRouterName], c.Name)
+		c.Words = ovsdb.TableWords(table) + " " + ovn.Called(ids[ovn.NeutronRouter], c.Name)
 	}
 	return c
+}
+
+// switchPort names a port of a switch by its row in either database.
+func (n *Northbound) switchPort(kind, name string, row ovsdb.Row) string {
+	ids := row.Map("external_ids")
+	if owner := cmp.Or(named("pod", ovn.PodName(name, row.String("type"), ids)), n.port(name, ids)); owner != "" {
+		return underOwner(owner, kind+" "+name)
+	}
+	return kind + " " + ovn.Called(ovn.PortName(name, row.String("type"), ids), name)
 }
 
 // inPart names a row of which some columns are known: without its UUID, by what sets it apart for a reader.
@@ -139,7 +145,7 @@ func (n *Northbound) inPart(table string, row ovsdb.Row) string {
 	if priority, ok := row.Int("priority"); ok {
 		return strings.TrimSpace(fmt.Sprintf("%s with priority %d", row.String("direction"), priority))
 	}
-	return strings.Join(row.RecordNames(table), " ")
+	return strings.Join(ovn.RowNames(table, row), " ")
 }
 
 // inWords returns the columns of a table that the words for its rows tell.

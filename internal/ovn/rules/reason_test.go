@@ -51,8 +51,8 @@ func dropped() map[string][]planted {
 		},
 		"ovn-kubernetes-worker": {
 			{"nw_dst=10.244.1.200,", NoSuchPort, "", "", 0},
-			{"nw_src=10.244.1.66,", PortSecurity, "port security of port ns1_client", "", 0},
-			{"arp_spa=10.244.1.66,", PortSecurity, "port security of port ns1_client", "", 0},
+			{"nw_src=10.244.1.66,", PortSecurity, "port security of pod ns1/client (port ns1_client)", "", 0},
+			{"arp_spa=10.244.1.66,", PortSecurity, "port security of pod ns1/client (port ns1_client)", "", 0},
 		},
 		"ovn-openstack-compute": {
 			{"dl_src=fa:16:3e:99:99:99", PortSecurity, "port security of port p-vm1", "", 0},

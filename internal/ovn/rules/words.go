@@ -12,26 +12,12 @@ import (
 
 // The external_ids in which CMSs write what a row stands for.
 const (
-	idOwnerType = "k8s.ovn.org/owner-type"
-	idOwnerName = "k8s.ovn.org/name"
-	idKind      = "k8s.ovn.org/kind"
-
+	idOwnerType       = "k8s.ovn.org/owner-type"
+	idOwnerName       = "k8s.ovn.org/name"
 	idOwnerController = "k8s.ovn.org/owner-controller"
-	idOwner           = "k8s.ovn.org/owner"
 	idRule            = "neutron:security_group_rule_id"
 	idGroup           = "neutron:security_group_id"
-	idRouterName      = "neutron:router_name"
-	idNetwork         = "neutron:network_name"
-	idPortName        = "neutron:port_name"
 )
-
-// Called returns the name that a user gave, with the name in OVN, or only the latter.
-func Called(given, name string) string {
-	if given == "" || given == name {
-		return name
-	}
-	return given + " (" + name + ")"
-}
 
 func number(row ovsdb.Row, column string) int {
 	n, _ := row.Int(column)
@@ -107,7 +93,7 @@ func set(kind, name string, ids map[string]string) string {
 		owner = owned(ids)
 	}
 	if owner == "" {
-		return kind + " " + Called(ids[idRouterName], name)
+		return kind + " " + ovn.Called(ids[ovn.NeutronRouter], name)
 	}
 	for _, detail := range []string{ids["direction"], named("rule", ids["gress-index"]), map[string]string{"v4": "IPv4", "v6": "IPv6"}[ids["ip-family"]]} {
 		if detail != "" && !strings.HasSuffix(strings.ToLower(owner), strings.ToLower(detail)) {
@@ -228,19 +214,17 @@ func loadBalancer(row ovsdb.Row) string {
 // ownerOfBalancer names the object that ovn-kubernetes made a load balancer from, "" for none.
 func ownerOfBalancer(row ovsdb.Row) string {
 	ids := row.Map("external_ids")
-	if ids[idKind] == "" || ids[idOwner] == "" {
+	if ids[ovn.ServiceKind] == "" || ids[ovn.ServiceOwner] == "" {
 		return ""
 	}
-	return ids[idKind] + " " + ids[idOwner]
+	return ids[ovn.ServiceKind] + " " + ids[ovn.ServiceOwner]
 }
 
 // describe names a southbound row other than a logical flow.
 func (r *Rules) describe(table string, row ovsdb.Row, d ovn.Datapath) string {
-	ids := row.Map("external_ids")
 	switch table {
 	case "Port_Binding":
-		name := row.String("logical_port")
-		return underOwner(cmp.Or(named("pod", ovn.PodName(name, ids)), r.port(name, ids)), KindPort+" "+Called(ids[idPortName], name))
+		return r.switchPort(KindPort, row.String("logical_port"), row)
 	case "Multicast_Group":
 		return fmt.Sprintf("multicast group %s of %s", row.String("name"), d)
 	case "MAC_Binding", "Static_MAC_Binding":
@@ -248,7 +232,7 @@ func (r *Rules) describe(table string, row ovsdb.Row, d ovn.Datapath) string {
 	case "Load_Balancer":
 		return r.balancer(table, row)
 	case "Chassis":
-		return "chassis " + Called(row.String("hostname"), row.String("name"))
+		return "chassis " + ovn.Called(row.String("hostname"), row.String("name"))
 	case "FDB":
 		return fmt.Sprintf("learned MAC address %s of %s", row.String("mac"), d)
 	case "Datapath_Binding":

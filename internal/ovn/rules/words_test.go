@@ -109,7 +109,7 @@ func TestRulesAreInTheWordsOfTheUser(t *testing.T) {
 		"QoS rule (priority 998, ip4.dst == 10.244.0.3) of switch worker-1",
 		"Service ns2/db (load balancer Service_ns2/db_TCP_cluster)",
 		"load balancer lb-plain, which has no backends",
-		"port ns1_web-0",
+		"pod ns1/web-0 (port ns1_web-0)",
 		"router port rtos-worker-1",
 	} {
 		if !words[want] {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/lazyregexp"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 )
@@ -60,6 +61,9 @@ type Selection struct {
 	Brief  bool     // without the columns of rows that were inserted or deleted
 	// Until is the time of the last transaction to read; zero for all.
 	Until time.Time
+	// Names returns the names of a row, and reads the columns NamedBy for them; nil for no names.
+	Names   func(table string, row ovsdb.Row) []string
+	NamedBy []string
 	// Accept reports whether a change is wanted; nil for all.
 	Accept func(change *Change) bool
 }

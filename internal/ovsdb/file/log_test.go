@@ -21,6 +21,7 @@ import (
 // transactionsOf reads all transactions of a file.
 func transactionsOf(t *testing.T, file string, wanted Selection) ([]*Transaction, *Log) {
 	t.Helper()
+	wanted.Names, wanted.NamedBy = func(_ string, row ovsdb.Row) []string { return []string{row.String("name") + row.String("match")} }, []string{"name", "match"}
 	log, err := OpenLog(t.Context(), nil, file, wanted)
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ const (
 // Change is the change that a transaction made to one row.
 type Change struct {
 	Table, UUID string
-	OldNames    []string // before the change, as ovsdb.Row.RecordNames returns them
+	OldNames    []string // before the change, as Selection.Names returns them
 	Names       []string // after it
 	Kind        ChangeKind
 	Columns     []ColumnChange // sorted by name
@@ -208,7 +208,7 @@ func (s *state) load(id rowID, row binaryUUID) error {
 
 func (s *state) insert(id rowID, columns columns, described *Change) {
 	described.Kind = Inserted
-	described.Names = ovsdb.ParseRow(id.uuid, columns).RecordNames(id.table)
+	described.Names = s.namesIn(id, columns)
 	described.Columns = s.list(id, columns, func(change *ColumnChange, text string) { change.New = text })
 }
 
@@ -224,7 +224,7 @@ func (s *state) delete(id rowID, row binaryUUID, described *Change) error {
 		old[column] = s.db.column(id, column)
 	}
 	described.Kind = Deleted
-	described.OldNames = ovsdb.ParseRow(id.uuid, old).RecordNames(id.table)
+	described.OldNames = s.namesIn(id, old)
 	described.Columns = s.list(id, old, func(change *ColumnChange, text string) { change.Old = text })
 	s.db.change(id, nil, false, 0)
 	return nil
@@ -277,12 +277,20 @@ func (s *state) modify(id rowID, row binaryUUID, change columns, diff bool, desc
 // names returns the names of a row in s.db.
 func (s *state) names(id rowID) []string {
 	found := columns{}
-	for _, column := range ovsdb.NamingColumns() {
+	for _, column := range s.wanted.NamedBy {
 		if text := s.db.column(id, column); text != nil {
 			found[column] = text
 		}
 	}
-	return ovsdb.ParseRow(id.uuid, found).RecordNames(id.table)
+	return s.namesIn(id, found)
+}
+
+// namesIn returns the names of a row with some columns.
+func (s *state) namesIn(id rowID, found columns) []string {
+	if s.wanted.Names == nil {
+		return nil
+	}
+	return s.wanted.Names(id.table, ovsdb.ParseRow(id.uuid, found))
 }
 
 // column returns the present value of a column, nil for its default.
@@ -365,7 +373,7 @@ func (s *state) present(id rowID) (*Change, error) {
 	for column := range s.db.tables[id.table][id.uuid] {
 		found[column] = s.db.column(id, column)
 	}
-	change := &Change{Table: id.table, UUID: id.uuid, Kind: Present, Names: ovsdb.ParseRow(id.uuid, found).RecordNames(id.table)}
+	change := &Change{Table: id.table, UUID: id.uuid, Kind: Present, Names: s.namesIn(id, found)}
 	change.Columns = s.list(id, found, func(change *ColumnChange, text string) { change.New = text })
 	return change, nil
 }

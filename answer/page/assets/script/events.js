@@ -5,7 +5,7 @@ function timelineView(_, query) {
   const state = chosenFrom(query, "at", "q", "what", "node");
   function draw() {
     const wanted = state.q.toLowerCase();
-    const found = theCase.timeline.filter((entry) => (state.node === "" || entry.node === state.node) && isOfKind(entry, state.what) && atMoment(entry, state.at) && [entry.node, entry.program, entry.database, entry.text, entry.original].filter(Boolean).join(" ").toLowerCase().includes(wanted));
+    const found = theCase.timeline.filter((entry) => (state.node === "" || entry.node === state.node) && isOfKind(entry, state.what) && atMoment(entry, state.at) && [entry.node, entry.program, entry.database, annotated(entry)].filter(Boolean).join(" ").toLowerCase().includes(wanted));
     list.replaceChildren(element("p", { class: "note" }, count(found.length, "entry", "entries")), ...listOf(found, entryLine, "ol"));
   }
   draw();
@@ -41,14 +41,19 @@ function entryLine(entry) {
 
 // textOf returns the text of an entry. What is further in a long one is shown when it is asked for.
 function textOf(entry) {
-  const most = 600;
-  if (entry.text.length <= most) return linked(entry.text);
-  return element("details", { class: "long" }, element("summary", { title: entry.text }, shorten(entry.text, most)), linked(entry.text));
+  const most = 600, text = annotated(entry);
+  if (text.length <= most) return linked(text);
+  return element("details", { class: "long" }, element("summary", { title: text }, shorten(text, most)), linked(text));
+}
+
+// annotated returns the text of an entry, and behind it what users call what it names.
+function annotated(entry) {
+  return entry.text + (entry.names ? "  [" + entry.names.map((one) => one.word + " = " + one.name).join(", ") + "]" : "");
 }
 
 // entriesNaming lists the entries of the timeline that have one of some names.
 function entriesNaming(names) {
-  const found = theCase.timeline.filter((entry) => names.some((name) => mentions(entry.text + " " + (entry.original || ""), name)));
+  const found = theCase.timeline.filter((entry) => names.some((name) => mentions(annotated(entry), name)));
   return found.length ? [element("h3", {}, "In the timeline"), ...listOf(found, entryLine, "ol", 20)] : null;
 }
 
