@@ -23,7 +23,8 @@ var flooded = []struct{ bridge, flow string }{
 func floodingSwitch(t *testing.T) *ovs.Switch {
 	t.Helper()
 	live := ovs.Start(t, "--enable-dummy=override")
-	live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure")
+	live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure",
+		"--", "set", "Open_vSwitch", ".", "other_config:max-idle=600000")
 	live.Ofctl("add-flow", "br0", "actions=NORMAL")
 	addPort(live, "p1")
 	addPort(live, "p2")

@@ -89,7 +89,8 @@ func TestDatapathFlowsOfCapturesAreCurrent(t *testing.T) {
 func TestStaleDatapathFlowsAreNamed(t *testing.T) {
 	const all, changed = 20, 10
 	live := ovs.Start(t, "--enable-dummy=override")
-	live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure")
+	live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure",
+		"--", "set", "Open_vSwitch", ".", "other_config:max-idle=600000")
 	port := func(i int) string { return fmt.Sprintf("p%d", i) }
 	rule := func(i, out int) string {
 		return fmt.Sprintf("priority=10,in_port=%d,ip,nw_dst=10.0.0.%d,actions=mod_dl_src:02:00:00:00:00:%02x,output:%d", i, i, i, out)
