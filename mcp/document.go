@@ -86,7 +86,7 @@ func (o *opener) open(raw json.RawMessage) any {
 func (o *opener) place(rows []row) {
 	for _, row := range rows {
 		at := o.lists[row.list]
-		at.in[at.key] = append(at.in[at.key].([]any), json.RawMessage(row.text))
+		at.in[at.key] = append(at.in[at.key].([]any), row)
 	}
 }
 
@@ -101,19 +101,20 @@ func safeRow(text string) string {
 	return text
 }
 
-// shorten cuts lists and texts in a document until it has at most so many bytes. It returns their number, and what it cut.
-func shorten(document map[string]any, most int) (size int, cut string) {
+// shorten cuts lists and texts in a document until it has at most so many bytes, and returns what it cut.
+func shorten(document map[string]any, most int) (cut string) {
 	for length := 64; ; length /= 2 {
 		text, _ := encode(document)
 		if len(text) <= most || length == 0 {
-			return len(text), cut
+			return cut
 		}
 		cutAll(document, length)
 		cut = fmt.Sprintf("lists of the document are cut after %d elements", length)
 	}
 }
 
-// cutAll returns a value whose lists have at most so many elements, and whose texts and tables are short in proportion.
+// cutAll returns a value whose lists have at most so many elements, and whose texts and tables are short in proportion. Rows, which
+// were chosen, stay.
 func cutAll(value any, length int) any {
 	const texts, keys = 128, 64
 	switch value := value.(type) {
@@ -122,9 +123,11 @@ func cutAll(value any, length int) any {
 			return strings.ToValidUTF8(value[:texts*length], "") + "... (cut)"
 		}
 	case []any:
-		short := value[:min(length, len(value))]
-		for i := range short {
-			short[i] = cutAll(short[i], length)
+		short := []any{}
+		for i, element := range value {
+			if i < length || hasRow(element) {
+				short = append(short, cutAll(element, length))
+			}
 		}
 		return short
 	case map[string]any:
@@ -135,6 +138,19 @@ func cutAll(value any, length int) any {
 		}
 	}
 	return value
+}
+
+// hasRow reports whether a part of a document has rows.
+func hasRow(value any) bool {
+	switch value := value.(type) {
+	case row:
+		return true
+	case []any:
+		return slices.ContainsFunc(value, hasRow)
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(value)), hasRow)
+	}
+	return false
 }
 
 // schema returns the JSON schema of the document of a tool.

@@ -105,7 +105,7 @@ func (q questions) trace(ctx context.Context, c *toolCall, in TraceParams) (*tra
 func (c *toolCall) sayAnswer(found *answer.Answer) error {
 	words := &chooser{LineParams: LineParams{Head: maxLines}}
 	err := found.Write(terminal.NewLineWriter(words), answer.Options{})
-	texts, _ := words.texts(maxOutput / 4)
+	texts, _ := words.texts(maxOutput)
 	c.Text = append(c.Text, texts...)
 	return err
 }

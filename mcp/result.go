@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -92,6 +93,16 @@ func (c *toolCall) say(texts ...string) { c.Text = append(c.Text, escapeAll(text
 // remark adds remarks.
 func (c *toolCall) remark(texts ...string) { c.Remarks = append(c.Remarks, escapeAll(texts)...) }
 
+// some returns the first texts, as many as size bytes take.
+func some(texts []string, size int) []string {
+	for i, text := range texts {
+		if size -= len(text) + 1; size < 0 {
+			return append(texts[:i:i], fmt.Sprintf("... and %d more", len(texts)-i))
+		}
+	}
+	return texts
+}
+
 // finish puts the document, or lines, in the result. The document has the rows that were asked for, and is small.
 func (c *toolCall) finish(document any, names []string) error {
 	c.Notice = notice
@@ -105,13 +116,13 @@ func (c *toolCall) finish(document any, names []string) error {
 	}
 	opened := &opener{names: names, rows: c.rows, whole: map[string]any{}}
 	opened.put(opened.whole, "", json.RawMessage(raw))
-	size, cut := shorten(opened.whole, maxOutput/2)
 	if len(names) > 0 {
 		var kept []row
-		kept, c.Excerpt = c.rows.chosen(maxOutput - size)
+		kept, c.Excerpt = c.rows.chosen(maxOutput / 2)
 		opened.place(kept)
 	}
-	c.Document = opened.whole[""]
+	cut := shorten(opened.whole, maxOutput*3/4)
+	c.Document, c.Text, c.Remarks = opened.whole[""], some(c.Text, maxOutput/8), some(c.Remarks, maxOutput/8)
 	c.More = strings.TrimPrefix(strings.TrimSuffix(c.More+"; "+cut, "; "), "; ")
 	return nil
 }

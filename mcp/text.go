@@ -53,6 +53,9 @@ type row struct {
 	text string
 }
 
+// MarshalJSON implements json.Marshaler, for a row of a document.
+func (r row) MarshalJSON() ([]byte, error) { return []byte(r.text), nil }
+
 func newChooser(lines LineParams) (*chooser, error) {
 	if min(lines.Head, lines.Tail, lines.Skip) < 0 || max(lines.Head, lines.Tail) > maxLines {
 		return nil, fmt.Errorf("head, tail and skip are not negative, and head and tail at most %d", maxLines)
