@@ -65,7 +65,8 @@ func (s session) checkNothingIsLeft(folder, bundle string, kept []string) {
 		{"-rohE", `\b[0-9a-f][02468ace](:[0-9a-f]{2}){5}\b`},                                // MAC addresses of one device
 		{"-rohP", `(?<![0-9a-f]\.)(?<![0-9a-f])[0-9]{1,3}(\.[0-9]{1,3}){3}(?!\.?[0-9a-f])`}, // not four of the many octets of userdata
 		{"-rohE", `\b(f[cd][0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]+:[0-9a-f:]*[0-9a-f]`},        // IPv6 addresses
-		{"-rohE", "--include=conf.db", "--include=ovnnb_db.db", `"(name|hostname|iface-id|logical_port|neutron:[a-z_]*name)"[:,]"[^"]{3,}"`},
+		{"-rohE", "--include=conf.db", "--include=ovnnb_db.db",
+			`"(name|hostname|iface-id|logical_port|neutron:[a-z_]*name)"[:,]"[^"]{3,}"`},
 	} {
 		found, err := exec.Command("grep", append(search, folder)...).Output()
 		if err != nil && len(found) == 0 && !strings.HasPrefix(search[1], `\b(f`) {
@@ -90,7 +91,8 @@ func (s session) checkNothingIsLeft(folder, bundle string, kept []string) {
 	if len(left) > 0 || err == nil {
 		s.t.Errorf("of %d names and addresses, these are in the bundle:\n%.2000s", len(list), left)
 	}
-	if names, _ := exec.Command("sh", "-c", "find "+unpacked).Output(); slices.ContainsFunc(list, func(secret string) bool { return strings.Contains(string(names), "/"+secret+"/") }) {
+	if names, _ := exec.Command("sh", "-c", "find "+unpacked).Output(); slices.ContainsFunc(list,
+		func(secret string) bool { return strings.Contains(string(names), "/"+secret+"/") }) {
 		s.t.Errorf("names of files: %s", names)
 	}
 	s.t.Logf("%d names and addresses were looked for, as texts and as bytes of actions", len(list)/2)
@@ -123,16 +125,18 @@ func translated(text string, by map[string]string) string {
 	})
 }
 
-// firstMember matches the name of a group without a name, which reach calls by the first of its members in the order of names.
+// firstMember matches the name of a group without a name, which reach calls by the first of its members in the order
+// of names.
 var firstMember = regexp.MustCompile(`\S+ \+([0-9]+)`)
 
-// answersOf starts the replicas of a folder, and returns the cells that reach prints for the ports, and what drift prints. Without
-// ports, reach takes those of the rules. Names and addresses in both are replaced as the map says.
+// answersOf starts the replicas of a folder, and returns the cells that reach prints for the ports, and what drift
+// prints. Without ports, reach takes those of the rules. Names and addresses in both are replaced as the map says.
 func (s session) answersOf(folder string, ports []string, by map[string]string) (cells, drift []string) {
 	s.t.Helper()
 	s.run("-w", folder, "start")
 	defer s.run("-w", folder, "stop")
-	out, err := s.command("-w", folder, "reach", "--all-members", "--port", strings.Join(ports, ","), "-o", "json").Output()
+	out, err := s.command("-w", folder, "reach", "--all-members", "--port", strings.Join(ports, ","), "-o",
+		"json").Output()
 	if len(out) == 0 {
 		s.t.Fatal(err)
 	}
@@ -172,7 +176,8 @@ func TestAnonymisedDataGivesTheSameAnswers(t *testing.T) {
 		},
 	}
 	// The capture is of Kubernetes as well.
-	for _, name := range sweep.Rows([]string{"openstack", "kubernetes-ic"}, func(name string) bool { return name == "openstack" }) {
+	for _, name := range sweep.Rows([]string{"openstack", "kubernetes-ic"},
+		func(name string) bool { return name == "openstack" }) {
 		collections[name] = func(t *testing.T, _ session, folder string) {
 			if _, err := sets.Recorded(t, "../scripts/lab/lab", name).Workdirs(t.Context(), folder, sets.Native); err != nil {
 				t.Fatal(err)

@@ -45,13 +45,15 @@ func TestBrokenDisks(t *testing.T) {
 	n.must(t, "touch", n.top+"/data/ovs-offline/images/.lock")
 	n.leave(t, 0)
 	paths := map[string]string{"CAPTURE": capture, "FILE": saved, "IMAGE": image, "WORKDIR": wd, "NEW": n.top + "/new"}
-	reading := []string{"cluster", "history", "list", "mcp", "help", "doctor", "image list", "completion bash", "completion zsh", "completion fish", "completion powershell"}
+	reading := []string{"cluster", "history", "list", "mcp", "help", "doctor", "image list", "completion bash",
+		"completion zsh", "completion fish", "completion powershell"}
 	t.Run("full", func(t *testing.T) {
 		s.onDisk(t, n, disk{"no space left on device", append([]string{"save", "stop"}, reading...)}, paths)
 	})
 	n.must(t, "mount", "-o", "remount,ro", n.top)
 	t.Run("read-only", func(t *testing.T) {
-		s.onDisk(t, n, disk{"read-only file system", append([]string{"check", "compare", "flows", "top", "slow", "graph", "inspect", "timeline"}, reading...)}, paths)
+		s.onDisk(t, n, disk{"read-only file system",
+			append([]string{"check", "compare", "flows", "top", "slow", "graph", "inspect", "timeline"}, reading...)}, paths)
 	})
 	t.Run("of another user", func(t *testing.T) { s.asAnother(t, paths) })
 }
@@ -62,8 +64,8 @@ func needReplica() []string {
 	return []string{"diff", "exec", "shell", "logs", "reach", "report", "show", "status", "trace", "translate"}
 }
 
-// onDisks returns the commands that run on a broken disk. A sweep runs all. Otherwise some read or write the workdir, some
-// TMPDIR or the folder of images, some need a replica, and some need no disk.
+// onDisks returns the commands that run on a broken disk. A sweep runs all. Otherwise some read or write the workdir,
+// some TMPDIR or the folder of images, some need a replica, and some need no disk.
 func onDisks(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -73,7 +75,8 @@ func onDisks(t *testing.T) []string {
 		}
 	}
 	slices.Sort(names)
-	return sweep.Named(t, names, func(name string) string { return name }, "collect", "collect-db-ovs", "load", "save", "image add", "start", "stop", "drift",
+	return sweep.Named(t, names, func(name string) string { return name }, "collect", "collect-db-ovs", "load", "save",
+		"image add", "start", "stop", "drift",
 		"inspect", "compare", "flows", "graph", "history", "list", "mcp", "exec", "trace", "status")
 }
 
@@ -89,7 +92,9 @@ func (s session) onDisk(t *testing.T, n *namespace, d disk, paths map[string]str
 		if d.reason == "no space left on device" {
 			tmp = n.top + "/tmp"
 		}
-		argv := append([]string{"-m", "-t", strconv.Itoa(n.pid), "--", "env", "TMPDIR=" + tmp, "XDG_DATA_HOME=" + n.top + "/data", "OVS_DBG_WORKDIR=" + paths["WORKDIR"], filepath.Join(s.dir, "ovs-offline")}, with(t, l.args, paths)...)
+		argv := append([]string{"-m", "-t", strconv.Itoa(n.pid), "--", "env", "TMPDIR=" + tmp,
+			"XDG_DATA_HOME=" + n.top + "/data", "OVS_DBG_WORKDIR=" + paths["WORKDIR"], filepath.Join(s.dir, "ovs-offline")},
+			with(t, l.args, paths)...)
 		c := exec.Command("nsenter", argv...)
 		c.Env, c.Stdin = s.command().Env, strings.NewReader(l.stdin)
 		var stdout, stderr bytes.Buffer
@@ -125,21 +130,25 @@ func (s session) asAnother(t *testing.T, paths map[string]string) {
 	capture, saved := filepath.Join(dir, "report.tar.xz"), filepath.Join(dir, "saved")
 	copyFile(t, paths["CAPTURE"], capture)
 	copyFile(t, paths["FILE"], saved)
-	if out, err := exec.Command("sh", "-c", `cp -a "$1" "$2" && chmod -R a+rX "$2"`, "sh", s.wd(), wd).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", "-c", `cp -a "$1" "$2" && chmod -R a+rX "$2"`, "sh", s.wd(),
+		wd).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	before := pathsIn(t, dir)
-	none := []string{"inspect", "image add", "mcp", "doctor", "list", "help", "image list", "completion bash", "completion zsh", "completion fish", "completion powershell"}
+	none := []string{"inspect", "image add", "mcp", "doctor", "list", "help", "image list", "completion bash",
+		"completion zsh", "completion fish", "completion powershell"}
 	for _, name := range onDisks(t) {
 		l := wordsOfCommands()[name]
 		if slices.Contains(none, name) {
 			continue // it does not use the workdir, or only the tools of mcp do
 		}
-		c := exec.Command(bin, with(t, l.args, map[string]string{"CAPTURE": capture, "FILE": saved, "WORKDIR": wd, "STARTED": wd, "NEW": wd})...)
+		c := exec.Command(bin, with(t, l.args,
+			map[string]string{"CAPTURE": capture, "FILE": saved, "WORKDIR": wd, "STARTED": wd, "NEW": wd})...)
 		c.Dir, c.Env, c.Stdin = "/", append(s.command().Env, "OVS_DBG_WORKDIR="+wd, "HOME="+dir), strings.NewReader(l.stdin)
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyUID, Gid: nobodyUID}}
 		out, err := c.CombinedOutput()
-		if code := exitOf(t, err); code != exitFailed || !strings.Contains(string(out), "workdir "+wd+" belongs to uid 0, not to you") {
+		if code := exitOf(t, err); code != exitFailed ||
+			!strings.Contains(string(out), "workdir "+wd+" belongs to uid 0, not to you") {
 			t.Errorf("%s: exit code %d:\n%s", name, code, out)
 		}
 	}

@@ -37,36 +37,49 @@ func wordsOfCommands() map[string]words {
 	const cluster, engine = "it needs a cluster: test/e2e/k8s", "it needs an engine, a registry, or minutes"
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n"
 	return map[string]words{
-		"build": {not: engine}, "image build": {not: engine}, "image push": {not: engine}, "shrink": {not: engine}, "collect-k8s": {not: cluster},
-		"collect": collect("collect", "CAPTURE"), "collect-sos": collect("collect-sos", "CAPTURE"),
+		"build": {not: engine}, "image build": {not: engine}, "image push": {not: engine}, "shrink": {not: engine},
+		"collect-k8s": {not: cluster},
+		"collect":     collect("collect", "CAPTURE"), "collect-sos": collect("collect-sos", "CAPTURE"),
 		"collect-sos-ovs": collect("collect-sos-ovs", "CAPTURE"), "collect-sos-ovn": collect("collect-sos-ovn", "CAPTURE"),
-		"collect-db-ovs": database("collect-db-ovs", "ovs/conf.db"), "collect-db-ovn-nb": database("collect-db-ovn-nb", "ovn_nb/ovnnb_db.db"),
+		"collect-db-ovs":    database("collect-db-ovs", "ovs/conf.db"),
+		"collect-db-ovn-nb": database("collect-db-ovn-nb", "ovn_nb/ovnnb_db.db"),
 		"collect-db-ovn-sb": database("collect-db-ovn-sb", "ovn_sb/ovnsb_db.db"),
 		"inspect":           {args: []string{"inspect", "CAPTURE"}, files: [][]string{{"inspect", "FIFO"}}},
-		"compare":           {args: []string{"compare", "WORKDIR", "WORKDIR"}, files: [][]string{{"compare", "WORKDIR", "FIFO"}, {"compare", "FIFO", "WORKDIR"}}},
-		"diff":              {args: []string{"diff"}}, "doctor": {args: []string{"doctor"}}, "drift": {args: []string{"drift"}},
-		"exec": {args: []string{"exec", "ovs-vsctl", "show"}, not: "its program prints"}, "shell": {args: []string{"shell"}, not: "its shell prints"},
-		"check": {args: []string{"check"}}, "flows": {args: []string{"flows"}}, "top": {args: []string{"top"}}, "slow": {args: []string{"slow"}},
+		"compare": {args: []string{"compare", "WORKDIR", "WORKDIR"},
+			files: [][]string{{"compare", "WORKDIR", "FIFO"}, {"compare", "FIFO", "WORKDIR"}}},
+		"diff": {args: []string{"diff"}}, "doctor": {args: []string{"doctor"}},
+		"drift": {args: []string{"drift"}},
+		"exec":  {args: []string{"exec", "ovs-vsctl", "show"}, not: "its program prints"},
+		"shell": {args: []string{"shell"}, not: "its shell prints"},
+		"check": {args: []string{"check"}}, "flows": {args: []string{"flows"}}, "top": {args: []string{"top"}},
+		"slow":    {args: []string{"slow"}},
 		"graph":   {args: []string{"graph", "--format", "dot"}, files: [][]string{{"graph", "--force", "FIFO"}}},
-		"cluster": {args: []string{"cluster"}}, "history": {args: []string{"history"}}, "list": {args: []string{"list"}}, "logs": {args: []string{"logs"}}, "timeline": {args: []string{"timeline"}},
+		"cluster": {args: []string{"cluster"}}, "history": {args: []string{"history"}}, "list": {args: []string{"list"}},
+		"logs": {args: []string{"logs"}}, "timeline": {args: []string{"timeline"}},
 		"image list": {args: []string{"image", "list"}}, "image rm": {not: "it prints nothing"},
 		"image add": {args: []string{"image", "add", "docker-archive:IMAGE"}, files: [][]string{{"image", "add", "FIFO"}}},
-		"load":      {args: []string{"-w", "NEW", "load", "FILE"}, files: [][]string{{"-w", "NEW", "load", "FIFO"}, {"-w", "NEW", "load", "-"}}},
-		"save":      {args: []string{"save", "-"}, files: [][]string{{"save", "--force", "FIFO"}}}, "mcp": {args: []string{"mcp"}, stdin: hello, files: [][]string{{"mcp"}}},
+		"load": {args: []string{"-w", "NEW", "load", "FILE"},
+			files: [][]string{{"-w", "NEW", "load", "FIFO"}, {"-w", "NEW", "load", "-"}}},
+		"save":  {args: []string{"save", "-"}, files: [][]string{{"save", "--force", "FIFO"}}},
+		"mcp":   {args: []string{"mcp"}, stdin: hello, files: [][]string{{"mcp"}}},
 		"reach": {args: []string{"reach", "--from", "p-vm1", "--to", "p-vm2"}}, "report": {args: []string{"report"}},
 		"show": {args: []string{"show"}}, "status": {args: []string{"status"}},
 		"start": {args: []string{"-w", "STARTED", "start"}}, "stop": {args: []string{"-w", "STARTED", "stop"}},
-		"trace":           {args: []string{"trace", "p-vm1", "p-vm2"}, files: [][]string{{"trace", "--file", "FIFO"}, {"trace", "--file", "-"}, {"trace", "p-vm1", "--pcap", "FIFO"}, {"trace", "--log", "FIFO"}, {"trace", "--log", "-"}}},
-		"translate":       {args: []string{"translate"}, stdin: "in_port(1)\n", files: [][]string{{"translate"}}},
-		"what-if":         {args: []string{"what-if", "--", "ovn-nbctl", "ls-add", "new"}, files: [][]string{{"what-if", "--file", "FIFO"}, {"what-if", "--file", "-"}, {"what-if", "--nb", "FIFO"}}},
+		"trace": {args: []string{"trace", "p-vm1", "p-vm2"},
+			files: [][]string{{"trace", "--file", "FIFO"}, {"trace", "--file", "-"}, {"trace", "p-vm1", "--pcap", "FIFO"},
+				{"trace", "--log", "FIFO"}, {"trace", "--log", "-"}}},
+		"translate": {args: []string{"translate"}, stdin: "in_port(1)\n", files: [][]string{{"translate"}}},
+		"what-if": {args: []string{"what-if", "--", "ovn-nbctl", "ls-add", "new"},
+			files: [][]string{{"what-if", "--file", "FIFO"}, {"what-if", "--file", "-"}, {"what-if", "--nb", "FIFO"}}},
 		"completion bash": {args: []string{"completion", "bash"}}, "completion zsh": {args: []string{"completion", "zsh"}},
-		"completion fish": {args: []string{"completion", "fish"}}, "completion powershell": {args: []string{"completion", "powershell"}},
-		"help": {args: []string{"help"}},
+		"completion fish":       {args: []string{"completion", "fish"}},
+		"completion powershell": {args: []string{"completion", "powershell"}},
+		"help":                  {args: []string{"help"}},
 	}
 }
 
-// shapes returns a command of each way to print: a document, a list, a text of its own, a file to a pipe, lines while daemons
-// are started, lines of a daemon's log, and answers to what it reads.
+// shapes returns a command of each way to print: a document, a list, a text of its own, a file to a pipe, lines while
+// daemons are started, lines of a daemon's log, and answers to what it reads.
 func shapes() []string {
 	return []string{"report", "list", "completion bash", "trace", "save", "start", "logs", "translate", "mcp"}
 }
@@ -257,7 +270,8 @@ func (s session) ofPipe(t *testing.T, args []string, paths map[string]string) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	if code != exitFailed || !strings.Contains(printed, "interrupted") && !strings.Contains(printed, "is a FIFO, not a regular file") {
+	if code != exitFailed || !strings.Contains(printed, "interrupted") &&
+		!strings.Contains(printed, "is a FIFO, not a regular file") {
 		t.Errorf("%q: got exit code %d, want %d:\n%s", args, code, exitFailed, printed)
 	}
 }

@@ -33,7 +33,8 @@ func newNamespace(t *testing.T, b *bench, kilobytes int) *namespace {
 	if err := os.Mkdir(top, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	holder := exec.Command("unshare", "-m", "sh", "-c", `mount -t tmpfs -o "size=$1k" none "$2" && echo ready && exec sleep 600`, "sh", strconv.Itoa(kilobytes), top)
+	holder := exec.Command("unshare", "-m", "sh", "-c",
+		`mount -t tmpfs -o "size=$1k" none "$2" && echo ready && exec sleep 600`, "sh", strconv.Itoa(kilobytes), top)
 	holder.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := holder.StdoutPipe()
 	if err != nil {
@@ -93,13 +94,15 @@ func TestDiskFull(t *testing.T) {
 	for _, args := range [][]string{{"collect-sos", "--force", b.after}, {"start"}} {
 		failed, passed := 0, 0
 		levels := []int{0, 4, 16, 64, 200, 400, 600, 800, 1000, 1300, 1600, 2000, 3000}
-		for _, left := range sweep.Rows(levels, func(left int) bool { return slices.Contains([]int{0, 64, 400, 1000, 3000}, left) }) {
+		for _, left := range sweep.Rows(levels,
+			func(left int) bool { return slices.Contains([]int{0, 64, 400, 1000, 3000}, left) }) {
 			n.leave(t, left)
 			code, printed := n.do(append([]string{b.bin, "-w", wd}, args...)...)
 			switch {
 			case code == 0:
 				passed++
-			case code == 1 && (strings.Contains(printed, "no space left") || strings.Contains(printed, "No space left")), code == 3:
+			case code == 1 && (strings.Contains(printed, "no space left") || strings.Contains(printed, "No space left")),
+				code == 3:
 				failed++
 			default:
 				t.Errorf("%s with %d KiB left: exit code %d:\n%s", args[0], left, code, printed)
@@ -130,7 +133,8 @@ func TestReadOnlyDiskIsReported(t *testing.T) {
 	n.must(t, "cp", "-a", b.pristine, wd)
 	n.must(t, "mount", "-o", "remount,ro", n.top)
 	for _, args := range [][]string{{"collect-sos", "--force", b.after}, {"start"}, {"stop"}, {"stop", "--purge"}} {
-		if code, printed := n.do(append([]string{b.bin, "-w", wd}, args...)...); code != 1 || !strings.Contains(printed, wd) || !strings.Contains(printed, "read-only file system") {
+		if code, printed := n.do(append([]string{b.bin, "-w", wd}, args...)...); code != 1 ||
+			!strings.Contains(printed, wd) || !strings.Contains(printed, "read-only file system") {
 			t.Errorf("%v: exit code %d:\n%s", args, code, printed)
 		}
 	}
@@ -146,7 +150,8 @@ func TestDaemonsKilledUnderAReplica(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "wd")
 	for i, pidFile := range []string{"ovs/ovs-vswitchd.pid", "ovs/ovsdb-server.pid", "ovn_sb/ovsdb-server.pid"} {
-		for _, then := range sweep.Rows([]string{"start", "stop"}, func(then string) bool { return (then == "stop") == (i == 1) }) {
+		for _, then := range sweep.Rows([]string{"start", "stop"},
+			func(then string) bool { return (then == "stop") == (i == 1) }) {
 			b.must(t, wd, "start")
 			raw, err := os.ReadFile(filepath.Join(wd, "var-run", pidFile))
 			if err != nil {
@@ -161,7 +166,8 @@ func TestDaemonsKilledUnderAReplica(t *testing.T) {
 			}
 			if then == "start" {
 				b.must(t, wd, "start")
-				if out, err := exec.Command(filepath.Join(wd, "bin/ovs-ofctl"), "dump-aggregate", "br-int").CombinedOutput(); err != nil || !strings.Contains(string(out), "flow_count=958") {
+				if out, err := exec.Command(filepath.Join(wd, "bin/ovs-ofctl"), "dump-aggregate",
+					"br-int").CombinedOutput(); err != nil || !strings.Contains(string(out), "flow_count=958") {
 					t.Errorf("after %s was killed: %v %s", pidFile, err, out)
 				}
 			}
@@ -176,7 +182,8 @@ func TestCommandsAtOnce(t *testing.T) {
 	wd := b.workdir(t, "wd")
 	var wg sync.WaitGroup
 	for i := range sweep.Count(12, 8) {
-		args := [][]string{{"start"}, {"collect-sos", "--force", b.after}, {"stop"}, {"collect-sos", "--force", b.before}}[i%4]
+		args := [][]string{{"start"}, {"collect-sos", "--force", b.after}, {"stop"},
+			{"collect-sos", "--force", b.before}}[i%4]
 		wg.Go(func() {
 			code, printed := outcome(exec.Command(b.bin, append([]string{"-w", wd}, args...)...))
 			if code != 0 && (code != 1 || !strings.Contains(printed, "in use by another ovs-offline command")) {

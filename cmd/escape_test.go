@@ -11,8 +11,10 @@ import (
 
 func TestShownPathsAreOneShellWord(t *testing.T) {
 	const wd = "/tmp/it's a $HOME"
-	sockets := replica.Sockets{Workdir: wd, Control: wd + "/ctl", Recorded: wd + "/recorded.sock", Activate: wd + "/bin/activate",
-		Databases: map[string]string{"ovs": wd + "/db.sock", "ovn_nb": wd + "/nb.sock", "ovn_sb": wd + "/sb.sock"}, Management: []string{wd + "/br-int.mgmt"}}
+	sockets := replica.Sockets{Workdir: wd, Control: wd + "/ctl", Recorded: wd + "/recorded.sock",
+		Activate:   wd + "/bin/activate",
+		Databases:  map[string]string{"ovs": wd + "/db.sock", "ovn_nb": wd + "/nb.sock", "ovn_sb": wd + "/sb.sock"},
+		Management: []string{wd + "/br-int.mgmt"}}
 	var out bytes.Buffer
 	sockets.Print(&out)
 	lines := 0

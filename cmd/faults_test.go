@@ -229,7 +229,8 @@ func running(t *testing.T, wd string) map[int]string {
 	for _, e := range entries {
 		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
 		pid, noProcess := strconv.Atoi(e.Name())
-		if err == nil && noProcess == nil && bytes.Contains(line, []byte(wd+"/")) && !bytes.HasPrefix(line, []byte("strace")) {
+		if err == nil && noProcess == nil && bytes.Contains(line, []byte(wd+"/")) &&
+			!bytes.HasPrefix(line, []byte("strace")) {
 			found[pid] = string(line)
 		}
 	}
@@ -252,7 +253,8 @@ func (f killPoint) String() string {
 
 // strace runs the program under strace. With -D, strace is a grandchild: waiting for
 // the program does not wait for the daemons, which strace follows as well.
-func (b *bench) strace(t *testing.T, wd, log string, f killPoint, options []string, args ...string) (code int, printed string) {
+func (b *bench) strace(t *testing.T, wd, log string, f killPoint, options []string, args ...string) (code int,
+	printed string) {
 	t.Helper()
 	argv := []string{"-D", "-f", "-qq", "-o", log}
 	if f.path != "" {
@@ -278,7 +280,8 @@ var (
 func (b *bench) points(t *testing.T, wd string, args ...string) []killPoint {
 	t.Helper()
 	log := filepath.Join(b.dir, args[0]+".trace")
-	code, printed := b.strace(t, wd, log, killPoint{}, []string{"-e", "trace=mkdirat,renameat,unlinkat,openat,connect,execve,symlinkat,fchmodat,bind"}, args...)
+	code, printed := b.strace(t, wd, log, killPoint{},
+		[]string{"-e", "trace=mkdirat,renameat,unlinkat,openat,connect,execve,symlinkat,fchmodat,bind"}, args...)
 	if code != 0 {
 		if strings.Contains(printed, "Operation not permitted") {
 			t.Skip("strace may not trace here: ", printed)
@@ -397,7 +400,8 @@ func TestKilledAnywhere(t *testing.T) {
 		} else {
 			points = append(ofCommit(points), spread(firstInEach(points), 16)...)
 		}
-		b.walk(t, points, func(t *testing.T, _ int, wd string) { b.sound(t, wd, b.was, b.becomes) }, "collect-sos", "--force", b.after)
+		b.walk(t, points, func(t *testing.T, _ int, wd string) { b.sound(t, wd, b.was, b.becomes) }, "collect-sos", "--force",
+			b.after)
 	})
 	t.Run("start", func(t *testing.T) {
 		wd := b.workdir(t, "start")
@@ -405,7 +409,8 @@ func TestKilledAnywhere(t *testing.T) {
 		b.must(t, wd, "stop")
 		var daemons []killPoint // while a daemon is being started
 		for n := 1; n <= 4; n++ {
-			daemons = append(daemons, killPoint{call: "waitid", when: n}, killPoint{call: "wait4", when: n}, killPoint{call: "execve", when: n})
+			daemons = append(daemons, killPoint{call: "waitid", when: n}, killPoint{call: "wait4", when: n},
+				killPoint{call: "execve", when: n})
 		}
 		if sweep.Whole() {
 			points = append(spread(points, 30), daemons...)

@@ -18,7 +18,8 @@ const forbidden = "OVS_OFFLINE_TEST_FORBIDDEN"
 // further one can be made, so that daemons run under the seccomp filter.
 func TestScriptsWhereNamespacesAreForbidden(t *testing.T) {
 	if os.Getenv(forbidden) != "" {
-		runScripts(t, engines.Get(t, engines.Process), scripts(t, "testdata/filter/*.txtar", "testdata/everywhere/session.txtar", "testdata/everywhere/whatif.txtar"))
+		runScripts(t, engines.Get(t, engines.Process),
+			scripts(t, "testdata/filter/*.txtar", "testdata/everywhere/session.txtar", "testdata/everywhere/whatif.txtar"))
 		return
 	}
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-tool", "ovn-nbctl", "ovn-detrace", "ovn-controller", "ovn-northd")
@@ -26,7 +27,8 @@ func TestScriptsWhereNamespacesAreForbidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), "unshare", "-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces || exit 77; exec "$@"`,
+	c := exec.CommandContext(t.Context(), "unshare", "-Ur", "sh", "-c",
+		`echo 0 >/proc/sys/user/max_user_namespaces || exit 77; exec "$@"`,
 		"sh", self, "-test.run=^"+t.Name()+"$", "-test.v")
 	c.Env = append(os.Environ(), forbidden+"=1")
 	out, err := c.CombinedOutput()

@@ -86,7 +86,8 @@ func TestCommandsHaveOutputFlag(t *testing.T) {
 		case without[c.Name()]:
 		case flag == nil:
 			t.Errorf("%s has no --output", c.Name())
-		case c.Name() == "trace" && flag.Usage == "output format: table, json, yaml, svg or html", c.Name() == "compare" && flag.Usage == "output format: table, json, yaml or html":
+		case c.Name() == "trace" && flag.Usage == "output format: table, json, yaml, svg or html", c.Name() == "compare" &&
+			flag.Usage == "output format: table, json, yaml or html":
 		case c.Name() == "report" && flag.Usage == "output format: table, json, yaml or html":
 		case c.Name() == "reach" && flag.Usage == "output format: table, json, yaml, csv or html":
 		case flag.Usage != "output format: table, json or yaml" || flag.DefValue != "table":

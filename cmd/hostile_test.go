@@ -173,33 +173,43 @@ func TestHostileTexts(t *testing.T) {
 	u.log(t, len(corpus))
 }
 
-// repeats reports whether a text has content of a kind, in a file, that another text has as well: it is larger, or one more
-// name for the same path through the program.
+// repeats reports whether a text has content of a kind, in a file, that another text has as well: it is larger, or one
+// more name for the same path through the program.
 func repeats(name string) bool {
 	return slices.ContainsFunc([]string{
 		// Another bridge of the list is as odd: one has an option, a command, a path, an escape, a line break, and so on.
-		`bridge "-x"`, `bridge "a;touch `, "bridge \"`touch ", `bridge "../br"`, `bridge "br\n"`, `bridge "\x1b[31mred"`, `bridge "\u009b2J"`, `bridge "tcp:`, `bridge "a b"`, `bridge "."`, `bridge ".."`, `bridge "/etc/br"`, `bridge "br\x7f\r"`, `bridge "brücke`,
+		`bridge "-x"`, `bridge "a;touch `, "bridge \"`touch ", `bridge "../br"`, `bridge "br\n"`, `bridge "\x1b[31mred"`,
+		`bridge "\u009b2J"`, `bridge "tcp:`, `bridge "a b"`, `bridge "."`, `bridge ".."`, `bridge "/etc/br"`,
+		`bridge "br\x7f\r"`, `bridge "brücke`,
 		// Flows that the tools refuse, or can't read, one by one: a hundred are as good as a thousand.
-		"flows: a thousand ", "flows: the same flow", "flows: references to all", "groups: many bad groups", "meters: many bad meters",
+		"flows: a thousand ", "flows: the same flow", "flows: references to all", "groups: many bad groups",
+		"meters: many bad meters",
 		// Lines by the million, and lines of many megabytes: one reader splits all dumps.
-		"costly: groups: millions of lines", "costly: meters: millions of lines", "flows: 50 MB of line breaks", "flows: a million lines of garbage", "flows: a flow of 15 MB",
-		"costly: flows: a match of 15 MB", "costly: flags of 16 MB", "recorded: 100 MB of flows", "groups: a group of a million buckets", "costly: hidden flows",
+		"costly: groups: millions of lines", "costly: meters: millions of lines", "flows: 50 MB of line breaks",
+		"flows: a million lines of garbage", "flows: a flow of 15 MB",
+		"costly: flows: a match of 15 MB", "costly: flags of 16 MB", "recorded: 100 MB of flows",
+		"groups: a group of a million buckets", "costly: hidden flows",
 		// Databases whose rows, records or sums are odd in the same way.
-		"database: rows alike at the end", "database: a hundred thousand rows", "database: many small records", "database: a million line breaks", "costly: database: a set that grows",
-		"costly: database: a million short ones", "costly: a bridge a hundred thousand times", "costly: a hundred thousand bridges", "manifest: deeper lists", "TLV: one class for all",
+		"database: rows alike at the end", "database: a hundred thousand rows", "database: many small records",
+		"database: a million line breaks", "costly: database: a set that grows",
+		"costly: database: a million short ones", "costly: a bridge a hundred thousand times",
+		"costly: a hundred thousand bridges", "manifest: deeper lists", "TLV: one class for all",
 	}, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
-// isOnlyCollected reports whether start does with the text what it does with any other: the collection has read all of it
-// that is odd, and what it stored is well-formed, or a file that only grows.
+// isOnlyCollected reports whether start does with the text what it does with any other: the collection has read all of
+// it that is odd, and what it stored is well-formed, or a file that only grows.
 func isOnlyCollected(name string) bool {
 	if name == "manifest: a version with escapes" || name == "manifest: paths outside" {
 		return false // show prints the version, and the flows come from those paths
 	}
-	return slices.ContainsFunc([]string{"manifest: ", "costly: database: ", "costly: flows: millions of lines", "costly: TLV: ", "TLV: a hundred thousand mappings", "database: rows that are alike", "database: headers that lie",
+	return slices.ContainsFunc([]string{"manifest: ", "costly: database: ", "costly: flows: millions of lines",
+		"costly: TLV: ", "TLV: a hundred thousand mappings", "database: rows that are alike", "database: headers that lie",
 		// A log that begins with no good record is a file like any other to start: that of a length beyond all is started.
-		"database: a negative length", "database: sums of something else", "database: wrong sums", "database: a long length later", "database: another schema", "database: nested", "database: gzip of gzip",
-		"database: a string of 100 MB", "database: gzip of 1 GiB", "flows: a line of 100 MB", "costly: bridges that mangle"}, func(begin string) bool { return strings.HasPrefix(name, begin) })
+		"database: a negative length", "database: sums of something else", "database: wrong sums",
+		"database: a long length later", "database: another schema", "database: nested", "database: gzip of gzip",
+		"database: a string of 100 MB", "database: gzip of 1 GiB", "flows: a line of 100 MB", "costly: bridges that mangle"},
+		func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
 // small extracts a real report and keeps only some of its flows.
@@ -310,9 +320,12 @@ func TestHostileArchives(t *testing.T) {
 	if len(corpus) < 60 {
 		t.Errorf("only %d archives", len(corpus))
 	}
-	// The reader that bounds entries, names, links and sizes meets each bound in another archive as well, which takes less time:
-	// entries without end pass the bound of a million, 19,000 reports are as many folders, and a database is a bomb as well.
-	larger := []string{"a million tiny entries", "19,000 bridges of a node", "a bomb of 4 GiB", "a database of 4 GiB", "a hundred thousand links", "a hundred thousand top folders", "a hundred thousand files to collect", "more than a million folders", "200,000 links in reports", "a bomb of 4 GiB, gzip'd"}
+	// The reader that bounds entries, names, links and sizes meets each bound in another archive as well, which takes
+	// less time: entries without end pass the bound of a million, 19,000 reports are as many folders, and a database is a
+	// bomb as well.
+	larger := []string{"a million tiny entries", "19,000 bridges of a node", "a bomb of 4 GiB", "a database of 4 GiB",
+		"a hundred thousand links", "a hundred thousand top folders", "a hundred thousand files to collect",
+		"more than a million folders", "200,000 links in reports", "a bomb of 4 GiB, gzip'd"}
 	corpus = sweep.Rows(corpus, func(a hostile.Archive) bool { return !slices.Contains(larger, a.Name) })
 	before := append(entries(t, dir), entries(t, place.Outside)...)
 	var u usage
@@ -320,7 +333,8 @@ func TestHostileArchives(t *testing.T) {
 		for i, archive := range corpus {
 			t.Run(archive.Name, func(t *testing.T) {
 				t.Parallel()
-				for _, command := range sweep.Rows([]string{"collect-sos", "collect"}, func(command string) bool { return command == "collect" || !isLarge(archive.Name) }) {
+				for _, command := range sweep.Rows([]string{"collect-sos", "collect"},
+					func(command string) bool { return command == "collect" || !isLarge(archive.Name) }) {
 					wd, source := filepath.Join(dir, fmt.Sprintf("w%d", i)), filepath.Join(dir, fmt.Sprintf("a%d", i))
 					give(t, source, archive)
 					code, printed := u.run(t, archive.Name, bin, wd, command, source)
@@ -342,7 +356,8 @@ func TestHostileArchives(t *testing.T) {
 
 // isLarge reports whether an archive takes seconds to read, which both commands do with the same reader.
 func isLarge(name string) bool {
-	return slices.ContainsFunc([]string{"million", "thousand", "000 ", "GiB, gzip'd"}, func(part string) bool { return strings.Contains(name, part) })
+	return slices.ContainsFunc([]string{"million", "thousand", "000 ", "GiB, gzip'd"},
+		func(part string) bool { return strings.Contains(name, part) })
 }
 
 // give writes an archive to a file, or an endless one to a named pipe.
@@ -373,7 +388,8 @@ func tidy(t *testing.T, wd string) {
 		if err != nil {
 			return err
 		}
-		if info, err := e.Info(); err != nil || !e.IsDir() && info.Mode() != 0o600 || e.IsDir() && info.Mode().Perm() != 0o700 || e.Name() == ".incoming" {
+		if info, err := e.Info(); err != nil || !e.IsDir() && info.Mode() != 0o600 || e.IsDir() &&
+			info.Mode().Perm() != 0o700 || e.Name() == ".incoming" {
 			t.Errorf("%s: %v %v", path, info.Mode(), err)
 		}
 		return nil

@@ -80,7 +80,9 @@ func hostileWorkdir(t *testing.T, r *report.Report) *workdir.Dir {
 // runOn runs a command on the workdir.
 func (h hostilePod) runOn(t *testing.T, wd *workdir.Dir, args ...string) printed {
 	var out, errs bytes.Buffer
-	exit := run(t.Context(), append([]string{"-w", wd.Path()}, args...), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(context.Context, *workdir.Dir, link.Attempt) (link.Host, error) { return h, nil })
+	exit := run(t.Context(), append([]string{"-w", wd.Path()}, args...),
+		IO{In: strings.NewReader(""), Out: &out, Err: &errs},
+		func(context.Context, *workdir.Dir, link.Attempt) (link.Host, error) { return h, nil })
 	return printed{out.String(), errs.String(), exit}
 }
 

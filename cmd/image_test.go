@@ -39,7 +39,8 @@ func newImageUser(t *testing.T) *imageUser {
 	t.Helper()
 	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl", "ovn-trace", "ovn-detrace")
 	dir := public(t)
-	u := &imageUser{t: t, program: filepath.Join(dir, "ovs-offline"), home: filepath.Join(dir, "home"), tar: filepath.Join(dir, "host.tar")}
+	u := &imageUser{t: t, program: filepath.Join(dir, "ovs-offline"), home: filepath.Join(dir, "home"),
+		tar: filepath.Join(dir, "host.tar")}
 	u.env = []string{"PATH=/usr/bin:/bin", "HOME=" + u.home, "OVS_DBG_WORKDIR=" + u.home + "/wd"}
 	actAs(t, u.program)
 	host, err := build.FromHost(t.Context())
@@ -50,7 +51,8 @@ func newImageUser(t *testing.T) *imageUser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(host.Write(t.Context(), f, "ovs-offline:host", "1"), f.Close(), os.Mkdir(u.home, 0o700)); err != nil {
+	if err := errors.Join(host.Write(t.Context(), f, "ovs-offline:host", "1"), f.Close(),
+		os.Mkdir(u.home, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	if os.Geteuid() == 0 {
@@ -112,7 +114,8 @@ func (u *imageUser) stored() []string {
 
 func TestImagesOfAnOrdinaryUser(t *testing.T) {
 	u := newImageUser(t)
-	for name, test := range map[string]func(*testing.T, *imageUser){"add, list and remove": addListRemove, "push": pushImages, "stopped": stopAdd, "used": removeUsed} {
+	for name, test := range map[string]func(*testing.T, *imageUser){"add, list and remove": addListRemove,
+		"push": pushImages, "stopped": stopAdd, "used": removeUsed} {
 		t.Run(name, func(t *testing.T) {
 			u.t = t
 			test(t, u)
@@ -123,14 +126,17 @@ func TestImagesOfAnOrdinaryUser(t *testing.T) {
 // addListRemove uses the commands as a user would.
 func addListRemove(t *testing.T, u *imageUser) {
 	u.expect(0, `^There are no images: `, "image", "list")
-	u.expect(0, `(?m)^mine$\n^Open vSwitch [0-9.]+, OVN [0-9.]+, [0-9]+ MB, in /.*/root$`, "image", "add", u.tar, "-t", "mine")
+	u.expect(0, `(?m)^mine$\n^Open vSwitch [0-9.]+, OVN [0-9.]+, [0-9]+ MB, in /.*/root$`, "image", "add", u.tar, "-t",
+		"mine")
 	u.expect(0, ` mine +process +[0-9.]+ +[0-9.]+ +[0-9]+ MB`, "image", "ls")
 	var listed []image.Listed
-	if err := json.Unmarshal([]byte(u.expect(0, `"used_by": \[\]`, "image", "list", "-o", "json")), &listed); err != nil || len(listed) != 1 {
+	if err := json.Unmarshal([]byte(u.expect(0, `"used_by": \[\]`, "image", "list", "-o", "json")), &listed); err != nil ||
+		len(listed) != 1 {
 		t.Fatalf("%v %+v", err, listed)
 	}
 	root := listed[0].Root
-	if name := u.expect(0, `"ovs": "[0-9.]+"`, "image", "add", root, "-o", "json"); !strings.Contains(name, `"name": "ovs-`) {
+	if name := u.expect(0, `"ovs": "[0-9.]+"`, "image", "add", root, "-o", "json"); !strings.Contains(name,
+		`"name": "ovs-`) {
 		t.Errorf("the copy of a folder: %s", name)
 	}
 	if os.Geteuid() == 0 { // the user may not read a file that root writes
@@ -175,7 +181,8 @@ func pushImages(t *testing.T, u *imageUser) {
 	}
 	u.expect(0, `^again\n`, "image", "add", again, "-t", "again")
 	var listed []image.Listed
-	if err := json.Unmarshal([]byte(u.expect(0, ``, "image", "list", "-o", "json")), &listed); err != nil || len(listed) != 2 {
+	if err := json.Unmarshal([]byte(u.expect(0, ``, "image", "list", "-o", "json")), &listed); err != nil ||
+		len(listed) != 2 {
 		t.Fatalf("%v %+v", err, listed)
 	}
 	program, err := os.ReadFile(u.program)

@@ -58,7 +58,8 @@ func newInPods(t *testing.T) *inPods {
 	t.Helper()
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-nbctl")
 	p := &inPods{t: t, near: filepath.Join(t.TempDir(), "near"), far: filepath.Join(ovs.Dir(t), "far")}
-	p.must("", "-w", p.far, "collect", capture(t, "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"), capture(t, "ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"))
+	p.must("", "-w", p.far, "collect", capture(t, "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"),
+		capture(t, "ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"))
 	if err := os.CopyFS(p.near, os.DirFS(p.far)); err != nil {
 		t.Fatal(err)
 	}
@@ -109,9 +110,10 @@ type printed struct {
 
 func (p *inPods) run(ctx context.Context, stdin string, args ...string) printed {
 	var out, errs bytes.Buffer
-	exit := run(ctx, args, IO{In: strings.NewReader(stdin), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir, _ link.Attempt) (link.Host, error) {
-		return childPod{filepath.Join(p.far, filepath.Base(wd.Path()))}, nil
-	})
+	exit := run(ctx, args, IO{In: strings.NewReader(stdin), Out: &out, Err: &errs},
+		func(_ context.Context, wd *workdir.Dir, _ link.Attempt) (link.Host, error) {
+			return childPod{filepath.Join(p.far, filepath.Base(wd.Path()))}, nil
+		})
 	return printed{out.String(), errs.String(), exit}
 }
 
@@ -163,7 +165,8 @@ func (p *inPods) testCommands(t *testing.T) {
 		far := p.run(t.Context(), c.stdin, append([]string{"-w", filepath.Join(p.far, node)}, c.argv...)...)
 		near.out, near.err = strings.ReplaceAll(near.out, p.near, p.far), strings.ReplaceAll(near.err, p.near, p.far)
 		if near != far || c.exit >= 0 && near.exit != c.exit || !strings.Contains(near.out, c.want) {
-			t.Errorf("%q: exit %d, %s%s\nin the pod: exit %d, %s%s", c.argv, near.exit, near.out, near.err, far.exit, far.out, far.err)
+			t.Errorf("%q: exit %d, %s%s\nin the pod: exit %d, %s%s", c.argv, near.exit, near.out, near.err, far.exit, far.out,
+				far.err)
 		}
 	}
 }
@@ -176,7 +179,8 @@ func (p *inPods) testStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, s := range status.Nodes {
-		if !s.Ready || s.Runtime != pods.Name || s.Workdir != filepath.Join(p.near, name) || len(s.Daemons) < 3 || s.Daemons[0].Container != "test/pod-0" || len(s.Flows) == 0 {
+		if !s.Ready || s.Runtime != pods.Name || s.Workdir != filepath.Join(p.near, name) || len(s.Daemons) < 3 ||
+			s.Daemons[0].Container != "test/pod-0" || len(s.Flows) == 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
@@ -184,7 +188,9 @@ func (p *inPods) testStatus(t *testing.T) {
 		t.Errorf("%d nodes", len(status.Nodes))
 	}
 	shown := p.must("", "-w", filepath.Join(p.near, "compute1"), "show")
-	for _, want := range []string{"in the pod test/pod-0", "ovs-offline -w " + filepath.Join(p.near, "compute1") + " exec ovs-appctl", "source " + filepath.Join(p.near, "compute1", "bin", "activate"), "statistics"} {
+	for _, want := range []string{"in the pod test/pod-0",
+		"ovs-offline -w " + filepath.Join(p.near, "compute1") + " exec ovs-appctl",
+		"source " + filepath.Join(p.near, "compute1", "bin", "activate"), "statistics"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%q is missing in %s", want, shown)
 		}
@@ -192,7 +198,8 @@ func (p *inPods) testStatus(t *testing.T) {
 	// A daemon that ends is noticed, and the exit code says so.
 	p.must("", "-w", filepath.Join(p.near, "compute1"), "exec", "ovs-appctl", "exit")
 	got := p.run(t.Context(), "", "-w", p.near, "status")
-	if got.exit != 1 || !strings.Contains(got.out, "NOT READY") || !strings.Contains(got.err, "node compute1: the replica is not ready") {
+	if got.exit != 1 || !strings.Contains(got.out, "NOT READY") ||
+		!strings.Contains(got.err, "node compute1: the replica is not ready") {
 		t.Errorf("exit %d, %s%s", got.exit, got.out, got.err)
 	}
 }
@@ -200,17 +207,21 @@ func (p *inPods) testStatus(t *testing.T) {
 func (p *inPods) testWrappers(t *testing.T) {
 	bin := filepath.Join(p.near, "compute1", "bin")
 	for tool, want := range map[string]string{
-		"ovn-nbctl":          "exec ovn-nbctl show\n",
-		"ovs-vsctl-recorded": "exec ovs-vsctl --timeout=30 --db=unix:" + filepath.Join(p.far, "compute1", "var-run", "recorded", "db.sock") + " show\n",
+		"ovn-nbctl": "exec ovn-nbctl show\n",
+		"ovs-vsctl-recorded": "exec ovs-vsctl --timeout=30 --db=unix:" +
+			filepath.Join(p.far, "compute1", "var-run", "recorded", "db.sock") + " show\n",
 	} {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(bin, tool), "show").CombinedOutput()
-		if err != nil || strings.Replace(string(out), " --timeout=30", "", 1) != strings.Replace(want, " --timeout=30", "", 1) {
+		if err != nil || strings.Replace(string(out), " --timeout=30", "", 1) != strings.Replace(want, " --timeout=30", "",
+			1) {
 			t.Errorf("%s: %v %s, want %s", tool, err, out, want)
 		}
 	}
-	out, err := exec.CommandContext(t.Context(), "bash", "-c", `. "$1" >/dev/null; echo "$OVN_NB_DB $OVS_RUNDIR"`, "bash", filepath.Join(bin, "activate")).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "bash", "-c", `. "$1" >/dev/null; echo "$OVN_NB_DB $OVS_RUNDIR"`, "bash",
+		filepath.Join(bin, "activate")).CombinedOutput()
 	varRun := filepath.Join(p.far, "compute1", "var-run")
-	if err != nil || string(out) != "unix:"+filepath.Join(varRun, "ovn_nb", "db.sock")+" "+filepath.Join(varRun, "ovs")+"\n" {
+	if err != nil || string(out) != "unix:"+filepath.Join(varRun, "ovn_nb", "db.sock")+" "+filepath.Join(varRun, "ovs")+
+		"\n" {
 		t.Errorf("%v %s", err, out)
 	}
 }
@@ -221,9 +232,11 @@ func (p *inPods) testLogs(t *testing.T) {
 	in, out := io.Pipe()
 	exit := make(chan int, 1)
 	go func() {
-		exit <- run(ctx, []string{"-w", filepath.Join(p.near, "compute1"), "logs", "-f", "ovs-vswitchd"}, IO{In: strings.NewReader(""), Out: out, Err: io.Discard}, func(_ context.Context, wd *workdir.Dir, _ link.Attempt) (link.Host, error) {
-			return childPod{filepath.Join(p.far, filepath.Base(wd.Path()))}, nil
-		})
+		exit <- run(ctx, []string{"-w", filepath.Join(p.near, "compute1"), "logs", "-f", "ovs-vswitchd"},
+			IO{In: strings.NewReader(""), Out: out, Err: io.Discard},
+			func(_ context.Context, wd *workdir.Dir, _ link.Attempt) (link.Host, error) {
+				return childPod{filepath.Join(p.far, filepath.Base(wd.Path()))}, nil
+			})
 	}()
 	go func() {
 		buffer := make([]byte, 1<<16)

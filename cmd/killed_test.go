@@ -131,7 +131,8 @@ func (s session) containers() []string {
 }
 
 // TestStopAndStartAfterKilledStart kills ovs-offline at different moments of a start:
-// stop removes everything, and another start succeeds. Outside of a sweep, one engine has the stop, and the other the start.
+// stop removes everything, and another start succeeds. Outside of a sweep, one engine has the stop, and the other the
+// start.
 func TestStopAndStartAfterKilledStart(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server")
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
@@ -141,7 +142,8 @@ func TestStopAndStartAfterKilledStart(t *testing.T) {
 		t.Cleanup(func() { s.run("stop") })
 		moments := []string{"runtime: ", "Starting ovsdb-server-ovs", "Starting ovs-vswitchd"}
 		for _, moment := range sweep.Rows(moments, func(m string) bool {
-			return r.Label == engines.Process && m != "Starting ovsdb-server-ovs" || r.Label == engines.Docker && m == "Starting ovs-vswitchd"
+			return r.Label == engines.Process && m != "Starting ovsdb-server-ovs" || r.Label == engines.Docker &&
+				m == "Starting ovs-vswitchd"
 		}) {
 			s.killAt(moment)
 			s.run("stop")
@@ -154,7 +156,8 @@ func TestStopAndStartAfterKilledStart(t *testing.T) {
 		if out := s.run("start"); !strings.Contains(out, "Offline OVS Debugging started") {
 			t.Errorf("start after a killed start: %s", out)
 		}
-		out, err := exec.Command(filepath.Join(s.wd(), "bin/ovs-appctl"), "ofproto/trace", "br-int", "in_port=3,ip").CombinedOutput()
+		out, err := exec.Command(filepath.Join(s.wd(), "bin/ovs-appctl"), "ofproto/trace", "br-int",
+			"in_port=3,ip").CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Datapath actions: ") {
 			t.Errorf("a trace on the replica of the second start: %v %s", err, out)
 		}
@@ -171,7 +174,8 @@ func TestNothingIsLeftOfAKilledWhatIf(t *testing.T) {
 	s := newSession(t, r)
 	s.run("collect-sos", "../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz")
 	t.Cleanup(func() { s.run("stop") })
-	whatIf := []string{"what-if", "--trace", "p-vm1 p-vm2:22", "--", "ovn-nbctl", "acl-add", "neutron-b2b2b2b2-0002", "to-lport", "1500", "ip4", "drop"}
+	whatIf := []string{"what-if", "--trace", "p-vm1 p-vm2:22", "--", "ovn-nbctl", "acl-add", "neutron-b2b2b2b2-0002",
+		"to-lport", "1500", "ip4", "drop"}
 	clean := func(when string) {
 		t.Helper()
 		if _, err := os.Lstat(filepath.Join(s.wd(), ".scratch")); !errors.Is(err, os.ErrNotExist) {
@@ -183,7 +187,8 @@ func TestNothingIsLeftOfAKilledWhatIf(t *testing.T) {
 	}
 	const controller, replica = "node0/ovn-controller.pid", "replicas/node0/var-run/ovs/ovs-vswitchd.pid"
 	for i, next := range [][]string{{"stop"}, {"start"}, {"what-if", "--", "ovn-nbctl", "ls-add", "new"}} {
-		for _, program := range sweep.Rows([]string{controller, replica}, func(p string) bool { return (i == 0) == (p == replica) }) {
+		for _, program := range sweep.Rows([]string{controller, replica},
+			func(p string) bool { return (i == 0) == (p == replica) }) {
 			s.killOnce(whatIf, program)
 			s.run(next...)
 			clean(fmt.Sprintf("killed after %s, then %s", program, next[0]))

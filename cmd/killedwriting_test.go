@@ -32,7 +32,8 @@ func TestKilledWritingCommands(t *testing.T) {
 		}
 	}
 	s := newSession(t, engines.Get(t, engines.Process))
-	one, other := capture(t, "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"), capture(t, "ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz")
+	one, other := capture(t, "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"),
+		capture(t, "ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz")
 	s.run("collect", one)
 	saved := filepath.Join(s.dir, "saved")
 	s.run("save", saved)
@@ -42,7 +43,8 @@ func TestKilledWritingCommands(t *testing.T) {
 	image := filepath.Join(s.dir, "image.tar")
 	engines.HostArchive(t, image)
 	image = "docker-archive:" + image
-	for _, c := range sweep.Rows(writingCommands(one, other, saved, savedSet, image, s.wd()), func(c writing) bool { return c.shape }) {
+	for _, c := range sweep.Rows(writingCommands(one, other, saved, savedSet, image, s.wd()),
+		func(c writing) bool { return c.shape }) {
 		t.Run(c.name, func(t *testing.T) {
 			k := newKilling(t, filepath.Join(s.dir, "ovs-offline"))
 			k.all(c.before)
@@ -71,30 +73,43 @@ type writing struct {
 	next    [][]string // commands that work after it
 }
 
-// writingCommands returns all of them, for two reports, what was saved of one and of both, an image and a collected workdir.
+// writingCommands returns all of them, for two reports, what was saved of one and of both, an image and a collected
+// workdir.
 func writingCommands(one, other, saved, savedSet, image, wd string) []writing {
-	conf, nb, sb := filepath.Join(wd, "db/ovs/conf.db"), filepath.Join(wd, "db/ovn_nb/ovnnb_db.db"), filepath.Join(wd, "db/ovn_sb/ovnsb_db.db")
+	conf, nb, sb := filepath.Join(wd, "db/ovs/conf.db"), filepath.Join(wd, "db/ovn_nb/ovnnb_db.db"),
+		filepath.Join(wd, "db/ovn_sb/ovnsb_db.db")
 	return []writing{
 		{"collect", false, nil, []string{"collect", one}, [][]string{{"collect", "--force", one}, {"start"}, {"status"}}},
-		{"collect of several", true, nil, []string{"collect", one, other}, [][]string{{"collect", "--force", one, other}, {"list"}}},
-		{"collect into a set", false, [][]string{{"collect", one, other}}, []string{"collect", "--force", one}, [][]string{{"collect", "--force", one}, {"list"}}},
+		{"collect of several", true, nil, []string{"collect", one, other},
+			[][]string{{"collect", "--force", one, other}, {"list"}}},
+		{"collect into a set", false, [][]string{{"collect", one, other}}, []string{"collect", "--force", one},
+			[][]string{{"collect", "--force", one}, {"list"}}},
 		{"load", true, nil, []string{"load", saved}, [][]string{{"load", "--force", saved}, {"start"}}},
 		{"load of several", false, nil, []string{"load", savedSet}, [][]string{{"load", "--force", savedSet}, {"list"}}},
 		{"start", false, [][]string{{"collect", one}}, []string{"start"}, [][]string{{"start"}, {"trace", "p-vm1", "p-vm2"}}},
 		{"stop", true, [][]string{{"collect", one}, {"start"}}, []string{"stop"}, [][]string{{"start"}, {"status"}}},
-		{"stop --purge", false, [][]string{{"collect", one}}, []string{"stop", "--purge"}, [][]string{{"collect", "--force", one}, {"list"}}},
-		{"save", true, [][]string{{"collect", one}}, []string{"save", "--force", "OUT"}, [][]string{{"save", "--force", "OUT"}, {"load", "--force", "OUT"}}},
-		{"history --save", true, [][]string{{"collect", one}}, []string{"history", "--at", "2026-11-21T08:52:50Z", "--save", "NEW"}, [][]string{{"collect", "--force", one}}},
-		{"what-if", false, [][]string{{"collect", one}}, []string{"what-if", "--", "ovn-nbctl", "ls-add", "new"}, [][]string{{"what-if", "--", "ovn-nbctl", "ls-add", "new"}}},
+		{"stop --purge", false, [][]string{{"collect", one}}, []string{"stop", "--purge"},
+			[][]string{{"collect", "--force", one}, {"list"}}},
+		{"save", true, [][]string{{"collect", one}}, []string{"save", "--force", "OUT"},
+			[][]string{{"save", "--force", "OUT"}, {"load", "--force", "OUT"}}},
+		{"history --save", true, [][]string{{"collect", one}},
+			[]string{"history", "--at", "2026-11-21T08:52:50Z", "--save", "NEW"}, [][]string{{"collect", "--force", one}}},
+		{"what-if", false, [][]string{{"collect", one}}, []string{"what-if", "--", "ovn-nbctl", "ls-add", "new"},
+			[][]string{{"what-if", "--", "ovn-nbctl", "ls-add", "new"}}},
 		{"drift", false, [][]string{{"collect", one}}, []string{"drift"}, [][]string{{"drift"}}},
 		{"compare", false, nil, []string{"compare", one, other}, [][]string{{"compare", one, one}}},
 		{"inspect", false, nil, []string{"inspect", one}, [][]string{{"inspect", one}}},
 		{"collect-sos", false, nil, []string{"collect-sos", one}, [][]string{{"collect-sos", "--force", one}, {"list"}}},
-		{"collect-db-ovs", false, nil, []string{"collect-db-ovs", conf}, [][]string{{"collect-db-ovs", "--force", conf}, {"start"}}},
-		{"collect-db-ovn-nb", false, nil, []string{"collect-db-ovn-nb", nb}, [][]string{{"collect-db-ovn-nb", "--force", nb}, {"start"}}},
-		{"collect-db-ovn-sb", true, nil, []string{"collect-db-ovn-sb", sb}, [][]string{{"collect-db-ovn-sb", "--force", sb}, {"start"}}},
-		{"image add", true, nil, []string{"image", "add", image, "-t", "mine"}, [][]string{{"image", "add", image, "-t", "mine"}, {"image", "rm", "mine"}}},
-		{"image rm", false, [][]string{{"image", "add", image, "-t", "mine"}}, []string{"image", "rm", "mine"}, [][]string{{"image", "add", image, "-t", "mine"}, {"image", "rm", "mine"}}},
+		{"collect-db-ovs", false, nil, []string{"collect-db-ovs", conf},
+			[][]string{{"collect-db-ovs", "--force", conf}, {"start"}}},
+		{"collect-db-ovn-nb", false, nil, []string{"collect-db-ovn-nb", nb},
+			[][]string{{"collect-db-ovn-nb", "--force", nb}, {"start"}}},
+		{"collect-db-ovn-sb", true, nil, []string{"collect-db-ovn-sb", sb},
+			[][]string{{"collect-db-ovn-sb", "--force", sb}, {"start"}}},
+		{"image add", true, nil, []string{"image", "add", image, "-t", "mine"},
+			[][]string{{"image", "add", image, "-t", "mine"}, {"image", "rm", "mine"}}},
+		{"image rm", false, [][]string{{"image", "add", image, "-t", "mine"}}, []string{"image", "rm", "mine"},
+			[][]string{{"image", "add", image, "-t", "mine"}, {"image", "rm", "mine"}}},
 	}
 }
 
@@ -124,7 +139,8 @@ func (k *killing) command(args []string) *exec.Cmd {
 		words = append(words, a)
 	}
 	c := exec.Command(k.bin, words...)
-	c.Env = append(os.Environ(), "OVS_OFFLINE_RUNTIME=process", "OVS_DBG_WORKDIR="+filepath.Join(k.dir, "wd"), "TMPDIR="+filepath.Join(k.dir, "tmp"), "XDG_DATA_HOME="+filepath.Join(k.dir, "data"))
+	c.Env = append(os.Environ(), "OVS_OFFLINE_RUNTIME=process", "OVS_DBG_WORKDIR="+filepath.Join(k.dir, "wd"),
+		"TMPDIR="+filepath.Join(k.dir, "tmp"), "XDG_DATA_HOME="+filepath.Join(k.dir, "data"))
 	return c
 }
 
@@ -160,7 +176,8 @@ func (k *killing) purge(when string) {
 	k.all([][]string{{"stop", "--purge"}})
 	_ = os.Remove(filepath.Join(k.dir, "OUT")) // the user's
 	_ = os.RemoveAll(filepath.Join(k.dir, "NEW"))
-	for _, empty := range []string{"images/.lock", "images", "", ".."} { // the folder of images; none is removed that holds more
+	for _, empty := range []string{"images/.lock", "images", "",
+		".."} { // the folder of images; none is removed that holds more
 		_ = os.Remove(filepath.Join(k.dir, "data/ovs-offline", empty))
 	}
 	if left := pathsIn(k.t, k.dir); len(left) != 2 { // the folder, and tmp

@@ -59,13 +59,15 @@ func (c *cutStream) Read(p []byte) (int, error) {
 func (p *inPods) testUnreachedPod(t *testing.T) {
 	ask := func(args ...string) printed {
 		var out, errs bytes.Buffer
-		exit := run(t.Context(), append([]string{"-w", p.near}, args...), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir, _ link.Attempt) (link.Host, error) {
-			node := filepath.Base(wd.Path())
-			if node == "ovn-worker" {
-				return nil, errors.New("pod test/pod-1 is gone, and none runs in its place after 1m0s")
-			}
-			return childPod{filepath.Join(p.far, node)}, nil
-		})
+		exit := run(t.Context(), append([]string{"-w", p.near}, args...),
+			IO{In: strings.NewReader(""), Out: &out, Err: &errs},
+			func(_ context.Context, wd *workdir.Dir, _ link.Attempt) (link.Host, error) {
+				node := filepath.Base(wd.Path())
+				if node == "ovn-worker" {
+					return nil, errors.New("pod test/pod-1 is gone, and none runs in its place after 1m0s")
+				}
+				return childPod{filepath.Join(p.far, node)}, nil
+			})
 		return printed{out.String(), errs.String(), exit}
 	}
 	const cause = "node ovn-worker: pod test/pod-1 is gone, and none runs in its place after 1m0s"
@@ -109,15 +111,17 @@ func (p *inPods) testLostPod(t *testing.T) {
 	for _, after := range []int64{20_000, 100_000, 200_000} {
 		lost := &losses{after: after}
 		var out, errs bytes.Buffer
-		exit := run(t.Context(), workdirs(p.near), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir, attempt link.Attempt) (link.Host, error) {
-			if attempt == link.Lost {
-				lost.replaced.Add(1)
-				p.run(t.Context(), "", "-w", filepath.Join(p.far, "compute1"), "start", "--runtime=process")
-			}
-			return losingPod{childPod{filepath.Join(p.far, filepath.Base(wd.Path()))}, lost}, nil
-		})
+		exit := run(t.Context(), workdirs(p.near), IO{In: strings.NewReader(""), Out: &out, Err: &errs},
+			func(_ context.Context, wd *workdir.Dir, attempt link.Attempt) (link.Host, error) {
+				if attempt == link.Lost {
+					lost.replaced.Add(1)
+					p.run(t.Context(), "", "-w", filepath.Join(p.far, "compute1"), "start", "--runtime=process")
+				}
+				return losingPod{childPod{filepath.Join(p.far, filepath.Base(wd.Path()))}, lost}, nil
+			})
 		if replaced := lost.replaced.Load(); replaced != 1 || exit != want.exit || out.String() != want.out {
-			t.Errorf("after %d bytes: replaced %d times, exit %d, want %d: %s\n%s\nwant %s", after, replaced, exit, want.exit, errs.String(), out.String(), want.out)
+			t.Errorf("after %d bytes: replaced %d times, exit %d, want %d: %s\n%s\nwant %s", after, replaced, exit, want.exit,
+				errs.String(), out.String(), want.out)
 		}
 	}
 }

@@ -41,9 +41,9 @@ func TestScriptsInARoot(t *testing.T) {
 	runScripts(t, r, some(t, scripts(t, "testdata/everywhere/*.txtar"), "session", "withimage"))
 }
 
-// TestScriptsEverywhere runs the scripts that start daemons on each engine. Outside of a sweep, each way of an engine to
-// start daemons, to run tools in them, to look after them and to read images is in one of the scripts that it runs, and each
-// script is run by one engine at least, or by TestScripts.
+// TestScriptsEverywhere runs the scripts that start daemons on each engine. Outside of a sweep, each way of an engine
+// to start daemons, to run tools in them, to look after them and to read images is in one of the scripts that it runs,
+// and each script is run by one engine at least, or by TestScripts.
 func TestScriptsEverywhere(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl", "ovn-detrace")
 	kept := map[string][]string{
@@ -72,7 +72,8 @@ func scripts(t *testing.T, patterns ...string) (paths []string) {
 // some returns the scripts with these names, and in a sweep all.
 func some(t *testing.T, paths []string, names ...string) []string {
 	t.Helper()
-	return sweep.Named(t, paths, func(path string) string { return strings.TrimSuffix(filepath.Base(path), ".txtar") }, names...)
+	return sweep.Named(t, paths, func(path string) string { return strings.TrimSuffix(filepath.Base(path), ".txtar") },
+		names...)
 }
 
 func runScripts(t *testing.T, r engines.Runtime, files []string) {

@@ -83,7 +83,8 @@ var (
 	pageStep    = regexp.MustCompile(`<code class="linked">(` + programName + ` .*?)</code>`)
 )
 
-// TestNextStepsAnswer runs the next steps that commands print about the captures, in a folder of both and in one alone, as a shell would.
+// TestNextStepsAnswer runs the next steps that commands print about the captures, in a folder of both and in one
+// alone, as a shell would.
 func TestNextStepsAnswer(t *testing.T) {
 	ovs.Need(t, "ovn-controller", "ovn-northd", "ovs-vswitchd", "unshare")
 	s := &steps{t, filepath.Join(t.TempDir(), "it's two"), map[string]bool{}}
@@ -102,7 +103,8 @@ func TestNextStepsAnswer(t *testing.T) {
 	}
 	call := caller{"/usr/bin/" + pluginFile, s.folder}.call()
 	prefix := "kubectl ovs-offline -w " + show.Word(s.folder)
-	expect.Equal(t, call(names[0], "history", "nb", "--record", "a'b"), prefix+` history --node compute nb --record 'a'\''b'`)
+	expect.Equal(t, call(names[0], "history", "nb", "--record", "a'b"),
+		prefix+` history --node compute nb --record 'a'\''b'`)
 	expect.Equal(t, call("not collected", "drift"), prefix+" drift")
 	for from, list := range stepsInSource(t, "../answer") {
 		for _, args := range list {
@@ -132,8 +134,8 @@ func TestNextStepsOfSetsAnswer(t *testing.T) {
 	}
 }
 
-// TestNextStepsOfLogsAnswer plants the lines that the rules of logs are about in a capture, and in what is left of it without databases and
-// flows, and runs the next steps of what is found.
+// TestNextStepsOfLogsAnswer plants the lines that the rules of logs are about in a capture, and in what is left of it
+// without databases and flows, and runs the next steps of what is found.
 func TestNextStepsOfLogsAnswer(t *testing.T) {
 	ovs.Need(t, "ovn-controller", "ovs-vswitchd", "unshare")
 	s := &steps{t, filepath.Join(t.TempDir(), "wd"), map[string]bool{}}
@@ -142,7 +144,8 @@ func TestNextStepsOfLogsAnswer(t *testing.T) {
 	}
 	replace := func(path string, change func(text string) string) {
 		text, _ := os.ReadFile(path) // or it is new
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(change(string(text))), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(change(string(text))), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -177,7 +180,8 @@ func TestNextStepsOfLogsAnswer(t *testing.T) {
 	}
 }
 
-// stepsInSource returns the arguments of all steps in Go files and rules in YAML, with some value for each that is computed.
+// stepsInSource returns the arguments of all steps in Go files and rules in YAML, with some value for each that is
+// computed.
 func stepsInSource(t *testing.T, root string) map[string][][]string {
 	t.Helper()
 	found := map[string][][]string{}

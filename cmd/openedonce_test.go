@@ -17,22 +17,24 @@ var (
 	executed   = regexp.MustCompile(`execve\("[^"]*/(ovs-vswitchd|ovn-controller)"`)
 )
 
-// TestQuestionsOpenEachFileOnce asks questions about a capture under strace: each collected file is opened at most twice, once for
-// all readers and once to copy it for daemons, and no question computes drift twice.
+// TestQuestionsOpenEachFileOnce asks questions about a capture under strace: each collected file is opened at most
+// twice, once for all readers and once to copy it for daemons, and no question computes drift twice.
 func TestQuestionsOpenEachFileOnce(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovn-controller", "ovs-ofctl")
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace is not installed: ", err)
 	}
 	b := newBench(t)
-	questions := [][]string{{"report", "-o", "html"}, {"slow"}, {"timeline"}, {"compare", b.pristine, filepath.Join(b.dir, "becomes")}}
+	questions := [][]string{{"report", "-o", "html"}, {"slow"}, {"timeline"},
+		{"compare", b.pristine, filepath.Join(b.dir, "becomes")}}
 	if sweep.Whole() { // the page asks these
 		questions = append(questions, []string{"check"}, []string{"drift"})
 	}
 	for _, question := range questions {
 		t.Run(question[0], func(t *testing.T) {
 			log := filepath.Join(b.dir, question[0]+".trace")
-			code, printed := b.strace(t, b.pristine, log, killPoint{}, []string{"-e", "trace=openat,execve", "-s", "4096"}, question...)
+			code, printed := b.strace(t, b.pristine, log, killPoint{}, []string{"-e", "trace=openat,execve", "-s", "4096"},
+				question...)
 			if strings.Contains(printed, "Operation not permitted") {
 				t.Skip("strace may not trace here: ", printed)
 			}
@@ -74,8 +76,8 @@ func (b *bench) opened(log string) map[string]int {
 	return times
 }
 
-// succeeded counts the texts that a pattern finds in the calls of a log of strace that did not fail. The result of a call that another
-// process interrupted is on another line.
+// succeeded counts the texts that a pattern finds in the calls of a log of strace that did not fail. The result of a
+// call that another process interrupted is on another line.
 func succeeded(pattern *regexp.Regexp, log string) map[string]int {
 	times := map[string]int{}
 	for line := range strings.Lines(log) {

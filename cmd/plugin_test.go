@@ -12,7 +12,8 @@ import (
 // kubectl's plugin.
 func TestHelpNamesTheCommandThatWasTyped(t *testing.T) {
 	for program, want := range map[string]string{
-		"": "  ovs-offline ", "/usr/bin/ovs-offline": "  ovs-offline ", "/home/me/.krew/bin/kubectl-ovs_offline": "  kubectl ovs-offline ",
+		"": "  ovs-offline ", "/usr/bin/ovs-offline": "  ovs-offline ",
+		"/home/me/.krew/bin/kubectl-ovs_offline": "  kubectl ovs-offline ",
 	} {
 		var out, messages bytes.Buffer
 		streams := IO{Out: &out, Err: &messages, Program: program}
@@ -24,7 +25,8 @@ func TestHelpNamesTheCommandThatWasTyped(t *testing.T) {
 				t.Errorf("called as %q, no %q in:\n%s", program, want+call, &out)
 			}
 		}
-		if code := Main([]string{"exce"}, streams); code != 2 || !strings.Contains(messages.String(), "see "+strings.TrimSpace(want)+" --help") {
+		if code := Main([]string{"exce"}, streams); code != 2 ||
+			!strings.Contains(messages.String(), "see "+strings.TrimSpace(want)+" --help") {
 			t.Errorf("called as %q: %d %s", program, code, &messages)
 		}
 	}

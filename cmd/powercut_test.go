@@ -50,7 +50,8 @@ func TestPowerCut(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "power")
 	log := filepath.Join(b.dir, "power.trace")
-	code, printed := b.strace(t, wd, log, killPoint{}, []string{"-y", "-e", "trace=fsync,fdatasync,renameat,renameat2,unlinkat"}, "collect-sos", "--force", b.after)
+	code, printed := b.strace(t, wd, log, killPoint{},
+		[]string{"-y", "-e", "trace=fsync,fdatasync,renameat,renameat2,unlinkat"}, "collect-sos", "--force", b.after)
 	if strings.Contains(printed, "Operation not permitted") {
 		t.Skip("strace may not trace here: ", printed)
 	}
@@ -66,10 +67,12 @@ func TestPowerCut(t *testing.T) {
 	}
 	touched := slices.IndexFunc(list, func(c call) bool {
 		gone := c.name == "remove" || c.name == "rename"
-		return gone && strings.HasPrefix(c.from, wd+"/") && c.from != incoming && !(inside(c.from) && (c.name == "remove" || inside(c.to)))
+		return gone && strings.HasPrefix(c.from, wd+"/") && c.from != incoming &&
+			!(inside(c.from) && (c.name == "remove" || inside(c.to)))
 	})
 	if touched < 0 || !slices.Contains(list[:touched], call{name: "sync", from: wd}) {
-		t.Errorf("the folder of the new collection is not on disk when the first old file is removed: %v", list[max(touched, 0)])
+		t.Errorf("the folder of the new collection is not on disk when the first old file is removed: %v",
+			list[max(touched, 0)])
 	}
 	before, after := list[:commit], list[commit+1:]
 	removedAt := slices.IndexFunc(after, func(c call) bool { return c.name == "remove" && inside(c.from) })

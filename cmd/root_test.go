@@ -28,12 +28,14 @@ func TestRootNeedsNoToolsOnThisHost(t *testing.T) {
 	}
 	ovs.Need(t)
 	r := engines.Get(t, engines.ProcessRoot)
-	const script = `mount -t tmpfs none /mnt && : >/mnt/empty || exit 77; for path in $` + hidden + `; do mount --bind /mnt/empty $path || exit 77; done; exec "$@"`
+	const script = `mount -t tmpfs none /mnt && : >/mnt/empty || exit 77; for path in $` + hidden +
+		`; do mount --bind /mnt/empty $path || exit 77; done; exec "$@"`
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), "unshare", "-Urm", "sh", "-c", script, "sh", self, "-test.run=^"+t.Name()+"$", "-test.v")
+	c := exec.CommandContext(t.Context(), "unshare", "-Urm", "sh", "-c", script, "sh", self, "-test.run=^"+t.Name()+"$",
+		"-test.v")
 	c.Env = append(append(os.Environ(), r.Env()...), hidden+"="+strings.Join(installed(t), " "))
 	out, err := c.CombinedOutput()
 	t.Logf("%s", out)

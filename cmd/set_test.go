@@ -74,14 +74,16 @@ func (s session) onlyData(when string, data []string) {
 // all daemons, that of a server that no replica uses yet too.
 func TestStopAfterKilledStartOfASet(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovn-nbctl")
-	for _, label := range sweep.Rows([]string{engines.Process, engines.ProcessRoot}, func(label string) bool { return label == engines.Process }) {
+	for _, label := range sweep.Rows([]string{engines.Process, engines.ProcessRoot},
+		func(label string) bool { return label == engines.Process }) {
 		t.Run(label, func(t *testing.T) {
 			r := engines.Get(t, label)
 			r.Use(t)
 			s := newSession(t, r)
 			nodes := s.collectTwo()
 			data := s.files()
-			moments := []string{"runtime: ", "Starting ovs-vswitchd", "Starting ovsdb-server-ovn_nb", "Starting ovsdb-server-ovn_sb"}
+			moments := []string{"runtime: ", "Starting ovs-vswitchd", "Starting ovsdb-server-ovn_nb",
+				"Starting ovsdb-server-ovn_sb"}
 			for _, moment := range sweep.Rows(moments, func(m string) bool { return m == "Starting ovs-vswitchd" }) {
 				s.killAt(moment)
 				s.run("stop")
@@ -110,7 +112,8 @@ func TestInterruptedStartOfASetLeavesNothing(t *testing.T) {
 	s.collectTwo()
 	data := s.files()
 	const tries = 10 // a busy machine may complete a start before the signal comes
-	for _, moment := range []string{"Starting ovs-vswitchd", "Starting ovsdb-server-ovn_sb", "Starting ovsdb-server-recorded"} {
+	for _, moment := range []string{"Starting ovs-vswitchd", "Starting ovsdb-server-ovn_sb",
+		"Starting ovsdb-server-recorded"} {
 		for try := 1; s.signalAt(moment, os.Interrupt); try++ {
 			if try == tries {
 				t.Fatalf("%d starts were complete although they were interrupted at %s", tries, moment)

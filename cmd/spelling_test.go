@@ -27,24 +27,30 @@ func spelledObjects() map[string][]spelled {
 		}
 		return all
 	}
-	worker := []spelled{{"ns1_client", "ns1/client", "--port", ""}, {"ns1_web1", "ns1/web1", "--port", ""}, {"kube-system_coredns1", "kube-system/coredns1", "--port", ""},
-		{"k8s-ovn-worker", "node/ovn-worker", "--port", ""}, {"6b8b4567-0000-4000-8000-000000000001", "ovn-worker", "", "Chassis"}}
-	worker = append(worker, same("--port", "breth0_ovn-worker", "rtoe-GR_ovn-worker", "stor-ovn-worker", "rtos-ovn-worker", "jtor-GR_ovn-worker", "0e10b2c3d4e5f60")...)
+	worker := []spelled{{"ns1_client", "ns1/client", "--port", ""}, {"ns1_web1", "ns1/web1", "--port", ""},
+		{"kube-system_coredns1", "kube-system/coredns1", "--port", ""},
+		{"k8s-ovn-worker", "node/ovn-worker", "--port", ""},
+		{"6b8b4567-0000-4000-8000-000000000001", "ovn-worker", "", "Chassis"}}
+	worker = append(worker, same("--port", "breth0_ovn-worker", "rtoe-GR_ovn-worker", "stor-ovn-worker", "rtos-ovn-worker",
+		"jtor-GR_ovn-worker", "0e10b2c3d4e5f60")...)
 	worker = append(worker, same("--switch", "ovn-worker", "join", "ext_ovn-worker")...)
 	worker = append(worker, same("--router", "GR_ovn-worker", "ovn_cluster_router")...)
 	worker = append(worker, same("", "br-int", "pg_ns1", "ns1_allow_web", "Service_web_TCP")...)
-	compute := same("--port", "p-vm1", "p-vm2", "p-sub", "provnet-1", "provnet-3", "ext-r", "int-r", "vlan-r", "lrp-ext", "lrp-int", "lrp-vlan", "metadata1", "tapvm1aaaaa-aa")
-	compute = append(compute, same("--switch", "neutron-a1a1a1a1-0001", "neutron-b2b2b2b2-0002", "neutron-c3c3c3c3-0003")...)
+	compute := same("--port", "p-vm1", "p-vm2", "p-sub", "provnet-1", "provnet-3", "ext-r", "int-r", "vlan-r", "lrp-ext",
+		"lrp-int", "lrp-vlan", "metadata1", "tapvm1aaaaa-aa")
+	compute = append(compute, same("--switch", "neutron-a1a1a1a1-0001", "neutron-b2b2b2b2-0002",
+		"neutron-c3c3c3c3-0003")...)
 	compute = append(compute, same("--router", "neutron-d4d4d4d4-0004")...)
 	compute = append(compute, same("", "br-int", "neutron_pg_drop", "gw1")...)
 	return map[string][]spelled{"ovn-kubernetes-worker": worker, "ovn-openstack-compute": compute}
 }
 
-// quotations matches what history quotes: the comments of transactions, the matches of logical flows, and rows that have no other name.
+// quotations matches what history quotes: the comments of transactions, the matches of logical flows, and rows that
+// have no other name.
 var quotations = regexp.MustCompile(`(?m)^\d{4}-.*$|^  [-+~] (Logical_Flow|Chassis_Private) .*$`)
 
-// TestEachObjectHasOneSpelling asks commands about the captures. A line that names an object by its name in OVN has what its user calls it
-// as well, but where it quotes; and each command answers for either name in the same way.
+// TestEachObjectHasOneSpelling asks commands about the captures. A line that names an object by its name in OVN has
+// what its user calls it as well, but where it quotes; and each command answers for either name in the same way.
 func TestEachObjectHasOneSpelling(t *testing.T) {
 	for capture, objects := range spelledObjects() {
 		s := &steps{t, filepath.Join(t.TempDir(), "wd"), map[string]bool{}}
@@ -52,7 +58,8 @@ func TestEachObjectHasOneSpelling(t *testing.T) {
 			t.Fatal(errs)
 		}
 		var printed string
-		for _, command := range [][]string{{"flows"}, {"top"}, {"slow"}, {"check"}, {"history"}, {"timeline", "--all"}, {"graph", "-o", "dot"}, {"graph", "--logical", "-o", "dot"}} {
+		for _, command := range [][]string{{"flows"}, {"top"}, {"slow"}, {"check"}, {"history"}, {"timeline", "--all"},
+			{"graph", "-o", "dot"}, {"graph", "--logical", "-o", "dot"}} {
 			exit, out, errs := s.run(append([]string{"-w", s.folder}, command...)...)
 			if exit != 0 && exit != exitFound {
 				t.Fatalf("%v: %d %s", command, exit, errs)
@@ -70,7 +77,8 @@ func TestEachObjectHasOneSpelling(t *testing.T) {
 				}
 			}
 		}
-		if command := "lsp-add ovn-worker ns1_client --"; capture == "ovn-kubernetes-worker" && !strings.Contains(printed, command) {
+		if command := "lsp-add ovn-worker ns1_client --"; capture == "ovn-kubernetes-worker" &&
+			!strings.Contains(printed, command) {
 			t.Errorf("no command quotes %s as it was", command)
 		}
 		for _, o := range objects {
@@ -92,7 +100,8 @@ func (s *steps) sameFor(o spelled) {
 	s.t.Helper()
 	questions := [][]string{{"history", "--table", o.table, "--record"}}
 	if o.table == "" {
-		questions = append(questions, []string{"timeline", "--all", "--record"}, []string{"graph", "-o", "dot", "--filter"}, []string{"graph", "--logical", "-o", "dot", "--filter"})
+		questions = append(questions, []string{"timeline", "--all", "--record"}, []string{"graph", "-o", "dot", "--filter"},
+			[]string{"graph", "--logical", "-o", "dot", "--filter"})
 	}
 	if o.flag != "" {
 		questions = append(questions, []string{"flows", "--limit", "50", o.flag})
@@ -121,7 +130,8 @@ func (s *steps) sameFor(o spelled) {
 	}
 }
 
-// TestSpellingsOfSetsAreTakenBack asks about the ports of recorded sets by what history calls them, and by their names in OVN.
+// TestSpellingsOfSetsAreTakenBack asks about the ports of recorded sets by what history calls them, and by their names
+// in OVN.
 func TestSpellingsOfSetsAreTakenBack(t *testing.T) {
 	sweep.Only(t, "TestEachObjectHasOneSpelling")
 	for _, set := range sets.Names() {
@@ -129,7 +139,8 @@ func TestSpellingsOfSetsAreTakenBack(t *testing.T) {
 		if _, err := sets.Recorded(t, "../scripts/lab/lab", set).Workdirs(t.Context(), s.folder, sets.Native); err != nil {
 			t.Fatal(err)
 		}
-		_, out, _ := s.run("-w", s.folder, "history", "nb", "--at", "2100-01-01", "--table", "Logical_Switch_Port", "--detail")
+		_, out, _ := s.run("-w", s.folder, "history", "nb", "--at", "2100-01-01", "--table", "Logical_Switch_Port",
+			"--detail")
 		ports := portRow.FindAllStringSubmatch(out, 20)
 		for _, port := range ports {
 			s.sameFor(spelled{port[2], port[1], "--port", ""})

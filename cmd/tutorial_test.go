@@ -260,7 +260,8 @@ func runTutorial(t *testing.T, r engines.Runtime, path string) {
 	}
 	const shownDir = "/tmp/ovs-offline"
 	wd := filepath.Join(dir, "wd")
-	env := append(r.Env(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin", "HOME="+dir, "OVS_DBG_WORKDIR="+wd, "XDG_RUNTIME_DIR="+os.Getenv("XDG_RUNTIME_DIR"))
+	env := append(r.Env(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin", "HOME="+dir, "OVS_DBG_WORKDIR="+wd,
+		"XDG_RUNTIME_DIR="+os.Getenv("XDG_RUNTIME_DIR"))
 	t.Cleanup(func() {
 		c := exec.Command("ovs-offline", "stop", "--purge")
 		c.Env = env
@@ -284,7 +285,8 @@ func runTutorial(t *testing.T, r engines.Runtime, path string) {
 		case s.active != strings.HasPrefix(o.prompt, "(ovs-offline) "):
 			t.Errorf("%s: %s: the prompt is %q", s.at, s.command, o.prompt)
 		case !shows(s.shown, printed):
-			t.Errorf("%s: %s\nthe tutorial shows:\n%s\nand it printed:\n%s", s.at, s.command, strings.Join(s.shown, "\n"), strings.Join(printed, "\n"))
+			t.Errorf("%s: %s\nthe tutorial shows:\n%s\nand it printed:\n%s", s.at, s.command, strings.Join(s.shown, "\n"),
+				strings.Join(printed, "\n"))
 		}
 	}
 }

@@ -51,7 +51,8 @@ func program(t *testing.T) string {
 	return path
 }
 
-// actAs makes a program at a path, of the name ovs-offline, of this test binary: TestMain acts as ovs-offline under that name.
+// actAs makes a program at a path, of the name ovs-offline, of this test binary: TestMain acts as ovs-offline under
+// that name.
 func actAs(t *testing.T, path string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -122,7 +123,8 @@ func (u ordinaryUser) replay(bin string, start ...string) {
 	copyFile(u.t, "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz", report)
 	u.run(bin, "collect-sos", report)
 	u.run(append([]string{bin, "start"}, start...)...)
-	if out := u.run(u.home+"/wd/bin/ovs-appctl", "ofproto/trace", "breth0", "in_port=1,icmp"); !strings.Contains(out, "Datapath actions: ") {
+	if out := u.run(u.home+"/wd/bin/ovs-appctl", "ofproto/trace", "breth0", "in_port=1,icmp"); !strings.Contains(out,
+		"Datapath actions: ") {
 		u.t.Errorf("the trace printed %s", out)
 	}
 	u.run(bin, "stop")
@@ -183,7 +185,8 @@ func TestWritesOnlyTheWorkdir(t *testing.T) {
 	const both = `"$0" -w "$1" start && "$0" -w "$1" stop`
 	for _, args := range [][]string{{bin, "-w", wd, "collect-sos", report}, {"sh", "-c", both, bin, wd}} {
 		log := filepath.Join(dir, filepath.Base(args[0])+".strace")
-		argv := append([]string{"-f", "-qq", "-o", log, "-e", "trace=open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,symlink,symlinkat,link,linkat,rmdir,truncate"}, args...)
+		argv := append([]string{"-f", "-qq", "-o", log, "-e",
+			"trace=open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,symlink,symlinkat,link,linkat,rmdir,truncate"}, args...)
 		if out, err := exec.Command(strace, argv...).CombinedOutput(); err != nil {
 			if bytes.Contains(out, []byte("Operation not permitted")) {
 				t.Skip("strace may not trace here: ", string(out))

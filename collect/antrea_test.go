@@ -61,7 +61,8 @@ func TestAntreaBundleBecomesANodeForEachAgent(t *testing.T) {
 func TestAntreaBundleWithoutUsefulAgentInfo(t *testing.T) {
 	files := antreaBundle("w1", "br-int")
 	files["agentinfo"] = "nodeRef: [\x1b[31m\n"
-	dir := folder(t, map[string]string{"agent_w7.tar.gz": packed(t, files), "other/address": " mtu ", "other/ovsports": "): addr:"})
+	dir := folder(t, map[string]string{"agent_w7.tar.gz": packed(t, files), "other/address": " mtu ",
+		"other/ovsports": "): addr:"})
 	nodes, found, _, err := takeFiles(t, Options{}, dir)
 	if err != nil {
 		t.Fatal(err)

@@ -36,8 +36,10 @@ func saveBytes(t *testing.T, raw []byte) string {
 	return path
 }
 
-func collectDatabase(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, path string, force bool) (workdir.Collection, error) {
-	list, err := collections(Collect(ctx, wd, DatabaseFile{Path: path, Kind: kind}, Options{Force: force, Select: Select{Database: kind}}))
+func collectDatabase(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, path string,
+	force bool) (workdir.Collection, error) {
+	list, err := collections(Collect(ctx, wd, DatabaseFile{Path: path, Kind: kind},
+		Options{Force: force, Select: Select{Database: kind}}))
 	if err != nil {
 		return workdir.Collection{}, err
 	}
@@ -55,14 +57,17 @@ func takeDatabase(t *testing.T, wd *workdir.Dir, kind workdir.Kind, path string,
 
 func TestDatabaseOfEachKind(t *testing.T) {
 	wd := newWorkdir(t)
-	for kind, rel := range map[workdir.Kind]string{workdir.OVS: "db/ovs/conf.db", workdir.NB: "db/ovn_nb/ovnnb_db.db", workdir.SB: "db/ovn_sb/ovnsb_db.db"} {
+	for kind, rel := range map[workdir.Kind]string{workdir.OVS: "db/ovs/conf.db", workdir.NB: "db/ovn_nb/ovnnb_db.db",
+		workdir.SB: "db/ovn_sb/ovnsb_db.db"} {
 		path := save(t, names[kind], 3)
 		got := takeDatabase(t, wd, kind, path, false)
 		if files.Read(t, filepath.Join(wd.Path(), rel)) != files.Read(t, path) {
 			t.Errorf("%s is not what was given", rel)
 		}
-		want := workdir.File{Path: rel, Origin: path, Size: int64(len(files.Read(t, path))), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(files.Read(t, path))))}
-		if !reflect.DeepEqual(got.Files, []workdir.File{want}) || got.Source.Kind != "database file" || got.Source.Name != path {
+		want := workdir.File{Path: rel, Origin: path, Size: int64(len(files.Read(t, path))),
+			SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(files.Read(t, path))))}
+		if !reflect.DeepEqual(got.Files, []workdir.File{want}) || got.Source.Kind != "database file" ||
+			got.Source.Name != path {
 			t.Errorf("%s: %+v", kind, got)
 		}
 	}
@@ -75,7 +80,8 @@ func TestDatabaseOfEachKind(t *testing.T) {
 // TestWrongKindNamesTheRightCommand checks that the error names the kind of the file,
 // and the command for that kind.
 func TestWrongKindNamesTheRightCommand(t *testing.T) {
-	commands := map[workdir.Kind]string{workdir.OVS: "collect-db-ovs", workdir.NB: "collect-db-ovn-nb", workdir.SB: "collect-db-ovn-sb"}
+	commands := map[workdir.Kind]string{workdir.OVS: "collect-db-ovs", workdir.NB: "collect-db-ovn-nb",
+		workdir.SB: "collect-db-ovn-sb"}
 	wd := newWorkdir(t)
 	before := tree(t, wd.Path())
 	for is, name := range names {
@@ -85,12 +91,14 @@ func TestWrongKindNamesTheRightCommand(t *testing.T) {
 			}
 			path := save(t, name, 1)
 			_, err := collectDatabase(context.Background(), wd, asked, path, false)
-			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), name) || !strings.HasSuffix(err.Error(), "use "+commands[is]) {
+			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), name) ||
+				!strings.HasSuffix(err.Error(), "use "+commands[is]) {
 				t.Errorf("%s for %s: %v", is, asked, err)
 			}
 		}
 	}
-	if _, err := collectDatabase(context.Background(), wd, workdir.OVS, save(t, "hardware_vtep", 1), false); err == nil || !strings.Contains(err.Error(), "hardware_vtep") {
+	if _, err := collectDatabase(context.Background(), wd, workdir.OVS, save(t, "hardware_vtep", 1), false); err == nil ||
+		!strings.Contains(err.Error(), "hardware_vtep") {
 		t.Errorf("another database: %v", err)
 	}
 	if !reflect.DeepEqual(tree(t, wd.Path()), before) {
@@ -118,7 +126,8 @@ func TestDatabaseFormsAreCollectedUnchanged(t *testing.T) {
 		if files.Read(t, wd.Database(workdir.SB)) != c.content {
 			t.Errorf("%s: not kept as it is", c.what)
 		}
-		if said := strings.Join(got.Files[0].Remarks, "\n"); !strings.Contains(said, c.remark) || (said == "") != (c.remark == "") {
+		if said := strings.Join(got.Files[0].Remarks, "\n"); !strings.Contains(said, c.remark) ||
+			(said == "") != (c.remark == "") {
 			t.Errorf("%s: got the remarks %q, want %q", c.what, said, c.remark)
 		}
 		if lost := strings.Join(got.Lost, "\n"); !strings.Contains(lost, c.lost) || (lost == "") != (c.lost == "") {
@@ -155,7 +164,8 @@ func TestDatabaseFailureChangesNothing(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 			continue
 		}
-		if what == "occupied" && (!strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), "--force")) || what != "occupied" && !strings.Contains(err.Error(), c.path) {
+		if what == "occupied" && (!strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), "--force")) ||
+			what != "occupied" && !strings.Contains(err.Error(), c.path) {
 			t.Errorf("%s: it doesn't say enough: %v", what, err)
 		}
 		if !reflect.DeepEqual(tree(t, wd.Path()), before) {
@@ -198,7 +208,8 @@ func TestDumpsSurviveAnotherDatabase(t *testing.T) {
 		t.Error("more than conf.db has changed")
 	}
 	old := list[0]
-	if !reflect.DeepEqual(got.Bridges, old.Bridges) || got.Host != old.Host || got.OVSVersion != old.OVSVersion || len(got.Files) != len(old.Files) {
+	if !reflect.DeepEqual(got.Bridges, old.Bridges) || got.Host != old.Host || got.OVSVersion != old.OVSVersion ||
+		len(got.Files) != len(old.Files) {
 		t.Errorf("forgotten: %+v", got)
 	}
 }
@@ -235,7 +246,8 @@ func TestDatabaseFileReplacesLostDatabase(t *testing.T) {
 		}
 		return m.Collection(workdir.OVS).Lost
 	}
-	if got := takeDatabase(t, wd, workdir.OVS, save(t, ovsdb.OVS, 4), false); len(got.Lost) != 2 || !strings.Contains(got.Lost[1], "ovnnb_db.db") {
+	if got := takeDatabase(t, wd, workdir.OVS, save(t, ovsdb.OVS, 4), false); len(got.Lost) != 2 ||
+		!strings.Contains(got.Lost[1], "ovnnb_db.db") {
 		t.Errorf("with an OVS database: %q", got.Lost)
 	}
 	if got := lost(); len(got) != 2 {

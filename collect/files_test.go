@@ -36,7 +36,8 @@ func zone(name, node string) string {
 }
 
 func conf(host string) string {
-	return tableDatabase("Open_vSwitch", "Open_vSwitch", `"external_ids":`+stringMap, fmt.Sprintf(`"external_ids":["map",[["hostname",%q]]]`, host))
+	return tableDatabase("Open_vSwitch", "Open_vSwitch", `"external_ids":`+stringMap,
+		fmt.Sprintf(`"external_ids":["map",[["hostname",%q]]]`, host))
 }
 
 const flowText = "NXST_FLOW reply (xid=0x4):\n cookie=0x1, duration=1.2s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n"
@@ -59,7 +60,8 @@ func packed(t *testing.T, files map[string]string) string {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(files[name]))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600,
+			Size: int64(len(files[name]))}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write([]byte(files[name])); err != nil {
@@ -115,12 +117,15 @@ func (w Written) kinds() string {
 // must-gather of their cluster, in one folder, become two nodes with their databases.
 func TestClusterInputsBecomeItsNodes(t *testing.T) {
 	store := packed(t, map[string]string{
-		"ovnk_database_store/ovnkube-node-aaaaa_nbdb": zone("OVN_Northbound", "n1"), "ovnk_database_store/ovnkube-node-aaaaa_sbdb": zone("OVN_Southbound", "n1"),
-		"ovnk_database_store/ovnkube-node-bbbbb_nbdb": zone("OVN_Northbound", "n2.example.org"), "ovnk_database_store/ovnkube-node-bbbbb_sbdb": zone("OVN_Southbound", "n2.example.org"),
+		"ovnk_database_store/ovnkube-node-aaaaa_nbdb": zone("OVN_Northbound", "n1"),
+		"ovnk_database_store/ovnkube-node-aaaaa_sbdb": zone("OVN_Southbound", "n1"),
+		"ovnk_database_store/ovnkube-node-bbbbb_nbdb": zone("OVN_Northbound", "n2.example.org"),
+		"ovnk_database_store/ovnkube-node-bbbbb_sbdb": zone("OVN_Southbound", "n2.example.org"),
 		"ovnk_database_store/ovnkube-node-ccccc_nbdb": zone("OVN_Northbound", "n3"),
 	})
 	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b.tar.gz": packed(t, reportFiles("n2")),
-		"mg.tar.gz": packed(t, map[string]string{"mg/quay/version": "openshift/must-gather\n4.14.1\n", "mg/quay/network_logs/ovnk_database_store.tar.gz": store})})
+		"mg.tar.gz": packed(t, map[string]string{"mg/quay/version": "openshift/must-gather\n4.14.1\n",
+			"mg/quay/network_logs/ovnk_database_store.tar.gz": store})})
 	got, found, parent, err := takeFiles(t, Options{}, dir)
 	if err != nil || len(found.Lost) > 0 {
 		t.Fatal(err, found)
@@ -131,7 +136,8 @@ func TestClusterInputsBecomeItsNodes(t *testing.T) {
 		}
 	}
 	for _, c := range got["n1"].Collections {
-		if want := map[workdir.Kind]string{workdir.OVS: "sos report", workdir.NB: "must-gather", workdir.SB: "must-gather"}[c.Kind]; c.Source.Kind != want {
+		if want := map[workdir.Kind]string{workdir.OVS: "sos report", workdir.NB: "must-gather",
+			workdir.SB: "must-gather"}[c.Kind]; c.Source.Kind != want {
 			t.Errorf("%s comes from %+v", c.Kind, c.Source)
 		}
 	}
@@ -139,7 +145,8 @@ func TestClusterInputsBecomeItsNodes(t *testing.T) {
 	if err != nil || len(got) != 1 || got["n2"].kinds() != "ovs ovn_nb ovn_sb" {
 		t.Errorf("--node n2: %v %v", got, err)
 	}
-	if _, _, _, err := takeFiles(t, Options{Nodes: []string{"n9"}}, dir); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "n1, n2, n3") {
+	if _, _, _, err := takeFiles(t, Options{Nodes: []string{"n9"}}, dir); !errors.Is(err, ErrNothing) ||
+		!strings.Contains(err.Error(), "n1, n2, n3") {
 		t.Errorf("--node n9: %v", err)
 	}
 }
@@ -156,10 +163,12 @@ func TestLogsOfClientsBelongToTheNodeOfTheirPod(t *testing.T) {
 		"mg/quay/version": "openshift/must-gather\n4.14.1\n",
 		"mg/quay/namespaces/openshift-ovn-kubernetes/pods/ovnkube-node-aaaaa/ovnkube-node-aaaaa.yaml": pod,
 		"mg/quay/network_logs/ovnk_database_store.tar.gz": packed(t, map[string]string{
-			"ovnk_database_store/ovnkube-node-aaaaa_nbdb": zone("OVN_Northbound", "n1"), "ovnk_database_store/ovnkube-node-bbbbb_nbdb": zone("OVN_Northbound", "n2")}),
+			"ovnk_database_store/ovnkube-node-aaaaa_nbdb": zone("OVN_Northbound", "n1"),
+			"ovnk_database_store/ovnkube-node-bbbbb_nbdb": zone("OVN_Northbound", "n2")}),
 		"mg/quay/network_logs/ovnk_extras_store.tar.gz": packed(t, map[string]string{
-			log("ovnkube-node-aaaaa", "libovsdb.log"): "of n1", log("ovnkube-node-aaaaa", "libovsdb-2026-11-22T14-57-26.215.log.gz"): "older, of n1",
-			log("ovnkube-node-bbbbb", "libovsdb.log"): "of n2"}),
+			log("ovnkube-node-aaaaa", "libovsdb.log"):                            "of n1",
+			log("ovnkube-node-aaaaa", "libovsdb-2026-11-22T14-57-26.215.log.gz"): "older, of n1",
+			log("ovnkube-node-bbbbb", "libovsdb.log"):                            "of n2"}),
 	}), "b/n3/sos_commands/host/hostname": "n3\n", "b/n3/var/lib/ovn-ic/etc/ovnnb_db.db": zone("OVN_Northbound", "n3"),
 		"b/n3/sos_commands/openvswitch/x": "", "b/n3/var/lib/ovn-ic/etc/libovsdb.log": "of n3"})
 	got, _, _, err := takeFiles(t, Options{}, dir)
@@ -190,7 +199,8 @@ func TestLogsOfClientsBelongToTheNodeOfTheirPod(t *testing.T) {
 // TestTwoReportsOfOneNodeStayApart checks that two reports of one node stay apart,
 // because they were made at different times, and are named for their archives.
 func TestTwoReportsOfOneNodeStayApart(t *testing.T) {
-	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b/c.tar.gz": packed(t, reportFiles("n1"))})
+	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")),
+		"b/c.tar.gz": packed(t, reportFiles("n1"))})
 	got, _, _, err := takeFiles(t, Options{}, dir)
 	if err != nil || len(got) != 2 || got["n1-a"].kinds() != "ovs" || got["n1-c"].kinds() != "ovs" {
 		t.Errorf("%v %v", got, err)
@@ -220,7 +230,9 @@ func TestFailureOfOneNodeInstallsNone(t *testing.T) {
 
 // TestFilesAreDetectedByContent checks that files of any name together become one node.
 func TestFilesAreDetectedByContent(t *testing.T) {
-	dir := folder(t, map[string]string{"one": conf("n1"), "two.txt": zone("OVN_Northbound", ""), "three": string(files.Gzip(t, []byte(zone("OVN_Southbound", "")))), "dump-flows_br-int.txt": flowText, "readme": "hello\n"})
+	dir := folder(t, map[string]string{"one": conf("n1"), "two.txt": zone("OVN_Northbound", ""),
+		"three": string(files.Gzip(t, []byte(zone("OVN_Southbound", "")))), "dump-flows_br-int.txt": flowText,
+		"readme": "hello\n"})
 	got, found, _, err := takeFiles(t, Options{}, dir)
 	if err != nil || len(found.Lost) > 0 || len(got) != 1 || got["n1"].kinds() != "ovs ovn_nb ovn_sb" && len(got) != 1 {
 		t.Fatalf("%v %v %v", got, found, err)
@@ -263,13 +275,15 @@ func TestUnreadableFilesAreNamed(t *testing.T) {
 			t.Fatalf("a tailed OVN database %s: %v %v", what, got, err)
 		}
 		for _, node := range got {
-			if lost := fmt.Sprint(node.Collections); !strings.Contains(node.kinds(), "ovn_sb") || !strings.Contains(lost, "ovnsb_db.db: the beginning of the database is missing") {
+			if lost := fmt.Sprint(node.Collections); !strings.Contains(node.kinds(), "ovn_sb") ||
+				!strings.Contains(lost, "ovnsb_db.db: the beginning of the database is missing") {
 				t.Errorf("a tailed OVN database %s: %s", what, lost)
 			}
 		}
 	}
 	dir := folder(t, map[string]string{"a.tar.gz": whole, "a.tar.gz.sha256": strings.Repeat("0", 64) + "\n"})
-	if got, _, _, err := takeFiles(t, Options{}, filepath.Join(dir, "a.tar.gz")); err != nil || got["n1"].kinds() != "ovs" {
+	if got, _, _, err := takeFiles(t, Options{}, filepath.Join(dir, "a.tar.gz")); err != nil ||
+		got["n1"].kinds() != "ovs" {
 		t.Errorf("beside another checksum: %v %v", got, err)
 	}
 	if _, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"x": "hello"})); !errors.Is(err, ErrNothing) {
@@ -300,7 +314,8 @@ func TestSaveScriptIsReadAndNeverRun(t *testing.T) {
 	script := "touch " + canary + "\novs-ofctl -O OpenFlow14 add-tlv-map br0 '{class=0x102,type=0x80,len=4}->tun_metadata0'\n" +
 		"ovs-ofctl -O OpenFlow14 --bundle replace-flows br0 \"/tmp/x/br0.flows.dump\"\n" +
 		"ovs-ofctl -O OpenFlow13 add-flows br1 - << EOF\npriority=1 actions=drop\nEOF\n"
-	got, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"restore.sh": script, "br0.flows.dump": "priority=7 actions=drop\n"}))
+	got, _, _, err := takeFiles(t, Options{},
+		folder(t, map[string]string{"restore.sh": script, "br0.flows.dump": "priority=7 actions=drop\n"}))
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
@@ -314,7 +329,8 @@ func TestSaveScriptIsReadAndNeverRun(t *testing.T) {
 			t.Errorf("%q %v", raw, err)
 		}
 	}
-	for path, version := range map[string]string{"restore_flows/br0.flows.dump": "OpenFlow14", "restore_flows/br1.flows.dump": "OpenFlow13", "restore_flows/do_restore.sh": ""} {
+	for path, version := range map[string]string{"restore_flows/br0.flows.dump": "OpenFlow14",
+		"restore_flows/br1.flows.dump": "OpenFlow13", "restore_flows/do_restore.sh": ""} {
 		if got, there := versions[path]; !there || got != version {
 			t.Errorf("%s: %q of %v", path, got, versions)
 		}
@@ -338,16 +354,19 @@ func TestBridgeOfAName(t *testing.T) {
 func TestRecordedFilesAddedByHand(t *testing.T) {
 	const tree = "---- br0 ----\nBridge ID:\n  stp-priority  32768\n"
 	for what, files := range map[string]map[string]string{
-		"beside a dump": {"br0.flows.dump": flowText, "br0.stp.show": tree, "br0/rstp.show": tree, "dpif.show.txt": "system@ovs-system: hit:0 missed:0\n"},
-		"a workdir": {"restore_flows/br0.flows.dump": flowText, "recorded/bridges/br0/stp.show": tree, "recorded/bridges/br0/rstp.show": tree,
-			"recorded/dpif.show": "system@ovs-system: hit:0 missed:0\n"},
+		"beside a dump": {"br0.flows.dump": flowText, "br0.stp.show": tree, "br0/rstp.show": tree,
+			"dpif.show.txt": "system@ovs-system: hit:0 missed:0\n"},
+		"a workdir": {"restore_flows/br0.flows.dump": flowText, "recorded/bridges/br0/stp.show": tree,
+			"recorded/bridges/br0/rstp.show": tree,
+			"recorded/dpif.show":             "system@ovs-system: hit:0 missed:0\n"},
 	} {
 		got, found, _, err := takeFiles(t, Options{}, folder(t, files))
 		if err != nil || len(got) != 1 || !slices.Contains(found.Inputs[0].Kinds, "3 recorded outputs") {
 			t.Fatalf("%s: %v %+v %v", what, got, found, err)
 		}
 		for _, w := range got {
-			for _, path := range []string{"recorded/bridges/br0/stp.show", "recorded/bridges/br0/rstp.show", "recorded/dpif.show", "restore_flows/br0.flows.dump"} {
+			for _, path := range []string{"recorded/bridges/br0/stp.show", "recorded/bridges/br0/rstp.show",
+				"recorded/dpif.show", "restore_flows/br0.flows.dump"} {
 				if !slices.ContainsFunc(w.Collections[0].Files, func(f workdir.File) bool { return f.Path == path }) {
 					t.Errorf("%s: no %s in %+v", what, path, w.Collections[0].Files)
 				}
@@ -358,14 +377,16 @@ func TestRecordedFilesAddedByHand(t *testing.T) {
 
 // pod is the YAML of a pod as a must-gather has it.
 func pod(name, node string) string {
-	return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  namespace: openshift-ovn-kubernetes\nspec:\n  nodeName: " + node +
+	return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name +
+		"\n  namespace: openshift-ovn-kubernetes\nspec:\n  nodeName: " + node +
 		"\n  containers:\n  - name: kube-rbac-proxy\n    image: quay.io/proxy\n  - name: ovn-controller\n    image: quay.io/ovn@sha256:" + node + "\n  - name: z\n    image: quay.io/z\n"
 }
 
 // TestPodsOfAMustGatherNameItsNodes checks that each of six nodes keeps its own
 // databases, although they are equal and do not name the node.
 func TestPodsOfAMustGatherNameItsNodes(t *testing.T) {
-	files := map[string]string{"mg/version": "openshift/must-gather\n4.14.1\n", "mg/timestamp": "2026-01-02 10:00:00.5 +0000 UTC m=+0.1\n2026-01-02 10:04:00.5 +0000 UTC m=+240\n"}
+	files := map[string]string{"mg/version": "openshift/must-gather\n4.14.1\n",
+		"mg/timestamp": "2026-01-02 10:00:00.5 +0000 UTC m=+0.1\n2026-01-02 10:04:00.5 +0000 UTC m=+240\n"}
 	for i := range 6 {
 		name := fmt.Sprintf("ovnkube-node-%cxxxx", 'a'+i)
 		files["mg/namespaces/openshift-ovn-kubernetes/pods/"+name+"/"+name+".yaml"] = pod(name, fmt.Sprintf("worker-%d", i))
@@ -391,14 +412,16 @@ func TestPodsOfAMustGatherNameItsNodes(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"the OVN NB databases of worker-0, worker-1, worker-2, worker-3, worker-4, worker-5 are equal", "the OVN SB databases of worker-0, worker-1, worker-2, worker-3, worker-4, worker-5 are equal"}
+	want := []string{"the OVN NB databases of worker-0, worker-1, worker-2, worker-3, worker-4, worker-5 are equal",
+		"the OVN SB databases of worker-0, worker-1, worker-2, worker-3, worker-4, worker-5 are equal"}
 	slices.Sort(found.Remarks)
 	expect.Equal(t, found.Remarks, want)
 	// Without the pods' YAML, the pods name the databases.
 	if err := os.RemoveAll(filepath.Join(dir, "mg/namespaces")); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, _, err = takeFiles(t, Options{}, dir); err != nil || len(got) != 6 || got["ovnkube-node-cxxxx"].kinds() != "ovn_nb ovn_sb" {
+	if got, _, _, err = takeFiles(t, Options{}, dir); err != nil || len(got) != 6 ||
+		got["ovnkube-node-cxxxx"].kinds() != "ovn_nb ovn_sb" {
 		t.Errorf("without pods: %v %v", got, err)
 	}
 }
@@ -410,10 +433,12 @@ func TestTwoMustGathersOfOneClusterStayApart(t *testing.T) {
 	for _, day := range []string{"2026-01-02", "2026-01-05"} {
 		files[day+".tar.gz"] = packed(t, map[string]string{"mg/version": "openshift/must-gather\n4.14.1\n",
 			"mg/timestamp": day + " 10:00:00.5 +0000 UTC m=+0.1\n",
-			"mg/network_logs/ovnkube-node-aaaaa_conf.db": conf("n1"), "mg/network_logs/n1_ovs_ofctl_dump_flows_br_int": flowText})
+			"mg/network_logs/ovnkube-node-aaaaa_conf.db":     conf("n1"),
+			"mg/network_logs/n1_ovs_ofctl_dump_flows_br_int": flowText})
 	}
 	dir := folder(t, files)
-	for _, paths := range [][]string{{dir}, {filepath.Join(dir, "2026-01-02.tar.gz"), filepath.Join(dir, "2026-01-05.tar.gz")}} {
+	for _, paths := range [][]string{{dir},
+		{filepath.Join(dir, "2026-01-02.tar.gz"), filepath.Join(dir, "2026-01-05.tar.gz")}} {
 		got, _, _, err := takeFiles(t, Options{}, paths...)
 		if err != nil || len(got) != 2 || got["n1-2026-01-02"].kinds() != "ovs" || got["n1-2026-01-05"].kinds() != "ovs" {
 			t.Errorf("%v: %v %v", paths, got, err)
@@ -431,7 +456,8 @@ func TestEqualLooseDatabasesAreOne(t *testing.T) {
 		files[fmt.Sprintf("copy-%d/ovnnb_db.db", i)] = zone("OVN_Northbound", "")
 	}
 	got, found, _, err := takeFiles(t, Options{}, folder(t, files))
-	if err != nil || len(got) != 1 || len(found.Remarks) != 1 || !strings.HasPrefix(found.Remarks[0], "6 files are the same OVN NB database") {
+	if err != nil || len(got) != 1 || len(found.Remarks) != 1 ||
+		!strings.HasPrefix(found.Remarks[0], "6 files are the same OVN NB database") {
 		t.Errorf("%v %q %v", got, found.Remarks, err)
 	}
 }
@@ -475,7 +501,8 @@ func TestOtherDatabasesAreNamed(t *testing.T) {
 	}
 	files := reportFiles("n1")
 	files["sosreport-n1-2026-01-02-abcdefg/var/lib/ovn/ovn_ic_nb_db.db"] = ic
-	written, found, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"a.tar.gz": packed(t, files), "ovn_ic_nb_db.db": ic}))
+	written, found, _, err := takeFiles(t, Options{},
+		folder(t, map[string]string{"a.tar.gz": packed(t, files), "ovn_ic_nb_db.db": ic}))
 	if err != nil {
 		t.Fatal(err)
 	}

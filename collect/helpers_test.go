@@ -131,7 +131,8 @@ func collectReport(wd *workdir.Dir, source string, selected Select, opts Options
 }
 
 // take collects a report, and fails the test if that fails.
-func take(t *testing.T, wd *workdir.Dir, source string, selected Select, opts Options) map[workdir.Kind]workdir.Collection {
+func take(t *testing.T, wd *workdir.Dir, source string, selected Select,
+	opts Options) map[workdir.Kind]workdir.Collection {
 	t.Helper()
 	list, err := collectReport(wd, source, selected, opts)
 	if err != nil {

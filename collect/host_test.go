@@ -62,8 +62,9 @@ func TestSecretsOfTheMachineStay(t *testing.T) {
 	certificate, key := certificate(t)
 	const nova = "[DEFAULT]\ntransport_url = rabbit://nova:hush@10.0.0.1\n[compute]\ncpu_dedicated_set = 2-10\ncpu_shared_set=0,1\n[libvirt]\ncpu_shared_set=9\n"
 	written, _, dir, err := takeFiles(t, Options{}, folder(t, map[string]string{
-		"hostname": "n1\n", "var/log/openvswitch/ovs-vswitchd.log": logLine, "version.txt": "sosreport: 4.8\n", "etc/nova/nova.conf": nova,
-		"etc/ovn/cert_host": certificate, "etc/ovn/both.pem": key + certificate, "etc/openvswitch/key.pem": key,
+		"hostname": "n1\n", "var/log/openvswitch/ovs-vswitchd.log": logLine, "version.txt": "sosreport: 4.8\n",
+		"etc/nova/nova.conf": nova,
+		"etc/ovn/cert_host":  certificate, "etc/ovn/both.pem": key + certificate, "etc/openvswitch/key.pem": key,
 		"sos_commands/ovn_host/openssl_x509_-in_.etc.ovn.ovn-chassis.crt_-noout_-dates": "notBefore=Nov 27 10:00:00 2026 GMT\nnotAfter=Dec  7 10:00:00 2026 GMT\n",
 	}))
 	if err != nil {
@@ -101,7 +102,8 @@ func TestLogsBesideData(t *testing.T) {
 	}
 	log := func() string { return files.Read(t, filepath.Join(dir, "host/logs/ovs-vswitchd/ovs-vswitchd.log")) }
 	controller := map[string]string{"ovnnb_db.db": database("OVN_Northbound", 1), "ovs-vswitchd.log": "a" + logLine}
-	compute := map[string]string{"br0.flows.dump": "NXST_FLOW reply (xid=0x4):\n cookie=0x0, priority=0 actions=drop\n", "ovs-vswitchd.log": "b" + logLine}
+	compute := map[string]string{"br0.flows.dump": "NXST_FLOW reply (xid=0x4):\n cookie=0x0, priority=0 actions=drop\n",
+		"ovs-vswitchd.log": "b" + logLine}
 	alone := map[string]string{"ovs-vswitchd.log": "c" + logLine}
 	if err := collect(Options{}, controller); err != nil || log() != "a"+logLine {
 		t.Errorf("of a controller: %v, %q", err, log())
@@ -127,7 +129,8 @@ func certificate(t *testing.T) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "n1"}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "n1"}, NotBefore: time.Now(),
+		NotAfter: time.Now().Add(time.Hour)}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
 		t.Fatal(err)
@@ -136,5 +139,6 @@ func certificate(t *testing.T) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}))
 }

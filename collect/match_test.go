@@ -21,17 +21,21 @@ func southbound(logicalSwitch string, rows ...chassisRow) string {
 	text := `"type":"string"`
 	schema := `{"name":"OVN_Southbound","version":"20.0.0","tables":{` +
 		`"SB_Global":{"columns":{"options":` + stringMap + `}},` +
-		`"Chassis":{"columns":{"name":{` + text + `},"hostname":{` + text + `},"encaps":{"type":{"key":{"type":"uuid","refTable":"Encap"},"min":1,"max":"unlimited"}}}},` +
+		`"Chassis":{"columns":{"name":{` + text + `},"hostname":{` + text +
+		`},"encaps":{"type":{"key":{"type":"uuid","refTable":"Encap"},"min":1,"max":"unlimited"}}}},` +
 		`"Encap":{"columns":{"ip":{` + text + `}}},` +
 		`"Port_Binding":{"columns":{"logical_port":{` + text + `}}},` +
 		`"Datapath_Binding":{"columns":{"external_ids":` + stringMap + `}}}}`
-	return record(schema) + record(`{"Port_Binding":{"55555555-0000-4000-8000-000000000000":{"logical_port":"port of `+logicalSwitch+`"}},"Chassis":{`+strings.Join(chassis, ",")+`},"Encap":{`+strings.Join(encaps, ",")+`},`+
-		`"Datapath_Binding":{"44444444-0000-4000-8000-000000000000":{"external_ids":["map",[["logical-switch",`+fmt.Sprintf("%q", logicalSwitch)+`]]]}}}`)
+	return record(schema) + record(`{"Port_Binding":{"55555555-0000-4000-8000-000000000000":{"logical_port":"port of `+
+		logicalSwitch+`"}},"Chassis":{`+strings.Join(chassis, ",")+`},"Encap":{`+strings.Join(encaps, ",")+`},`+
+		`"Datapath_Binding":{"44444444-0000-4000-8000-000000000000":{"external_ids":["map",[["logical-switch",`+
+		fmt.Sprintf("%q", logicalSwitch)+`]]]}}}`)
 }
 
 // northbound is an OVN NB database with a logical switch.
 func northbound(logicalSwitch string) string {
-	schema := `{"name":"OVN_Northbound","version":"7.0.0","tables":{"NB_Global":{"columns":{"options":` + stringMap + `}},` +
+	schema := `{"name":"OVN_Northbound","version":"7.0.0","tables":{"NB_Global":{"columns":{"options":` + stringMap +
+		`}},` +
 		`"Logical_Switch":{"columns":{"name":{"type":"string"}}},"Logical_Router":{"columns":{"name":{"type":"string"}}}}}`
 	return record(schema) + record(`{"Logical_Switch":{`+fmt.Sprintf("%q", logicalSwitch)+`:{"name":"s"}}}`)
 }
@@ -46,7 +50,8 @@ type external struct{ host, system, ip, remote string }
 
 func (e external) pairs(format, separator string) string {
 	var list []string
-	for _, p := range [][2]string{{"hostname", e.host}, {"ovn-encap-ip", e.ip}, {"ovn-remote", e.remote}, {"system-id", e.system}} {
+	for _, p := range [][2]string{{"hostname", e.host}, {"ovn-encap-ip", e.ip}, {"ovn-remote", e.remote},
+		{"system-id", e.system}} {
 		if p[1] != "" {
 			list = append(list, fmt.Sprintf(format, p[0], p[1]))
 		}
@@ -64,7 +69,8 @@ func chassisReport(t *testing.T, name string, e external, printed bool, more map
 	if printed {
 		files[top+"sos_commands/openvswitch/ovs-vsctl_-t_5_list_Open_vSwitch"] = "_uuid               : 11111111-2222-3333-4444-555555555555\nexternal_ids        : {" + e.pairs("%s=%q", ", ") + "}\n"
 	} else {
-		files[top+"etc/openvswitch/conf.db"] = tableDatabase("Open_vSwitch", "Open_vSwitch", `"external_ids":`+stringMap, `"external_ids":["map",[`+e.pairs(`[%q,%q]`, ",")+`]]`)
+		files[top+"etc/openvswitch/conf.db"] = tableDatabase("Open_vSwitch", "Open_vSwitch", `"external_ids":`+stringMap,
+			`"external_ids":["map",[`+e.pairs(`[%q,%q]`, ",")+`]]`)
 	}
 	for file, body := range more {
 		files[top+file] = body
@@ -89,18 +95,24 @@ func TestEvidenceDecidesWhoseDatabases(t *testing.T) {
 		nb      string
 		reason  string // "" if the node gets the databases
 	}{
-		"everything agrees":                  {row: own, node: node},
-		"printed tables instead of conf.db":  {row: own, node: node, printed: true},
-		"several encap IPs":                  {row: own, node: with(func(e *external) { e.ip = "198.51.100.1, 192.0.2.1" })},
-		"another notation of an IPv6":        {row: chassisRow{"sys-1", "n1", "fd00::1"}, node: with(func(e *external) { e.ip = "fd00:0::0001" })},
-		"another host name":                  {row: chassisRow{"sys-1", "renamed", "192.0.2.1"}, node: node},
-		"no ovn-remote":                      {row: own, node: with(func(e *external) { e.remote = "" }), reason: "has no ovn-remote"},
-		"another system-id":                  {row: chassisRow{"sys-2", "n1", "192.0.2.1"}, node: node},
-		"another system-id and encap IP":     {row: chassisRow{"sys-2", "n1", "192.0.2.7"}, node: node, reason: "the database of ctl (ctl.tar.gz) has no chassis sys-1"},
-		"the system-id of another cloud":     {row: chassisRow{"sys-1", "n1", "192.0.2.7"}, node: node, reason: "ctl (ctl.tar.gz) has the chassis sys-1 with the encap IP 192.0.2.7, not 192.0.2.1"},
-		"only the host name is known":        {row: own, node: external{host: "n1", remote: "x"}},
-		"a deleted chassis":                  {row: chassisRow{"sys-3", "n3", "192.0.2.3"}, node: node, reason: "no chassis sys-1"},
-		"a northbound of another deployment": {row: own, node: node, nb: switchB, reason: "the database of ctl (ctl.tar.gz) belongs to another deployment than the OVN SB database of ctl (ctl.tar.gz)"},
+		"everything agrees":                 {row: own, node: node},
+		"printed tables instead of conf.db": {row: own, node: node, printed: true},
+		"several encap IPs":                 {row: own, node: with(func(e *external) { e.ip = "198.51.100.1, 192.0.2.1" })},
+		"another notation of an IPv6": {row: chassisRow{"sys-1", "n1", "fd00::1"},
+			node: with(func(e *external) { e.ip = "fd00:0::0001" })},
+		"another host name": {row: chassisRow{"sys-1", "renamed", "192.0.2.1"}, node: node},
+		"no ovn-remote": {row: own, node: with(func(e *external) { e.remote = "" }),
+			reason: "has no ovn-remote"},
+		"another system-id": {row: chassisRow{"sys-2", "n1", "192.0.2.1"}, node: node},
+		"another system-id and encap IP": {row: chassisRow{"sys-2", "n1", "192.0.2.7"}, node: node,
+			reason: "the database of ctl (ctl.tar.gz) has no chassis sys-1"},
+		"the system-id of another cloud": {row: chassisRow{"sys-1", "n1", "192.0.2.7"}, node: node,
+			reason: "ctl (ctl.tar.gz) has the chassis sys-1 with the encap IP 192.0.2.7, not 192.0.2.1"},
+		"only the host name is known": {row: own, node: external{host: "n1", remote: "x"}},
+		"a deleted chassis": {row: chassisRow{"sys-3", "n3", "192.0.2.3"}, node: node,
+			reason: "no chassis sys-1"},
+		"a northbound of another deployment": {row: own, node: node, nb: switchB,
+			reason: "the database of ctl (ctl.tar.gz) belongs to another deployment than the OVN SB database of ctl (ctl.tar.gz)"},
 	} {
 		nb := switchA
 		if c.nb != "" {
@@ -108,14 +120,16 @@ func TestEvidenceDecidesWhoseDatabases(t *testing.T) {
 		}
 		controller := chassisReport(t, "a", external{"ctl", "sys-9", "192.0.2.9", ""}, false, map[string]string{
 			"var/lib/ovn/ovnsb_db.db": southbound(switchA, c.row), "var/lib/ovn/ovnnb_db.db": northbound(nb)})
-		dir := folder(t, map[string]string{"ctl.tar.gz": controller, "n1.tar.gz": chassisReport(t, "b", c.node, c.printed, nil)})
+		dir := folder(t, map[string]string{"ctl.tar.gz": controller,
+			"n1.tar.gz": chassisReport(t, "b", c.node, c.printed, nil)})
 		got, _, _, err := takeFiles(t, Options{}, dir)
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 			continue
 		}
 		n := got["n1"]
-		if given := strings.HasPrefix(n.kinds(), "ovs ovn_nb ovn_sb"); given != (c.reason == "") || !strings.Contains(n.OVN.Reason, c.reason) {
+		if given := strings.HasPrefix(n.kinds(), "ovs ovn_nb ovn_sb"); given != (c.reason == "") ||
+			!strings.Contains(n.OVN.Reason, c.reason) {
 			t.Errorf("%s: %s, because %q", what, n.kinds(), n.OVN.Reason)
 		}
 		if lacks := c.reason != "" && c.node.remote != ""; n.OVN.Lacking != lacks {
@@ -154,7 +168,8 @@ func TestLoneNodeWithDatabasesInFiles(t *testing.T) {
 		"no chassis":      {southbound(switchA), "ovs ovn_nb ovn_sb"},
 		"another chassis": {southbound(switchA, chassisRow{"sys-7", "n7", "192.0.2.7"}), "ovs"},
 	} {
-		got, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"n1.tar.gz": node, "sb": c.sb, "nb": northbound(switchA)}))
+		got, _, _, err := takeFiles(t, Options{},
+			folder(t, map[string]string{"n1.tar.gz": node, "sb": c.sb, "nb": northbound(switchA)}))
 		if err != nil || got["n1"].kinds() != c.kinds || got["n1"].OVN.Lacking != (c.kinds == "ovs") {
 			t.Errorf("%s: %q %+v %v", what, got["n1"].kinds(), got["n1"].OVN, err)
 		}
@@ -165,18 +180,22 @@ func TestLoneNodeWithDatabasesInFiles(t *testing.T) {
 // same chassis, and a node with a port of the logical switch of one.
 func TestPortsTellDeploymentsWithTheSameChassisApart(t *testing.T) {
 	row := chassisRow{"sys-1", "n1", "192.0.2.1"}
-	for _, c := range []struct{ port, want string }{{"port of " + switchA, "one"}, {"port of " + switchB, "two"}, {"another", ""}} {
+	for _, c := range []struct{ port, want string }{{"port of " + switchA, "one"}, {"port of " + switchB, "two"},
+		{"another", ""}} {
 		files := map[string]string{}
 		for name, uuid := range map[string]string{"one": switchA, "two": switchB} {
 			sb := southbound(uuid, row) + record(fmt.Sprintf(`{"SB_Global":{%q:{"options":["map",[]]}}}`, uuid))
 			files[name+".tar.gz"] = chassisReport(t, name, external{name, "sys-9", "192.0.2.9", ""}, false, map[string]string{
 				"var/lib/ovn/ovnsb_db.db": sb, "var/lib/ovn/ovnnb_db.db": northbound(uuid)})
 		}
-		schema := `{"name":"Open_vSwitch","version":"8.0.0","tables":{"Open_vSwitch":{"columns":{"external_ids":` + stringMap + `}},"Interface":{"columns":{"external_ids":` + stringMap + `}}}}`
+		schema := `{"name":"Open_vSwitch","version":"8.0.0","tables":{"Open_vSwitch":{"columns":{"external_ids":` +
+			stringMap + `}},"Interface":{"columns":{"external_ids":` + stringMap + `}}}}`
 		e := external{"n1", "sys-1", "192.0.2.1", "tcp:192.0.2.9:6642"}
 		files["n1.tar.gz"] = chassisReport(t, "b", e, false, map[string]string{"etc/openvswitch/conf.db": record(schema) +
-			record(`{"Open_vSwitch":{"11111111-2222-3333-4444-555555555555":{"external_ids":["map",[`+e.pairs(`[%q,%q]`, ",")+`]]}},`+
-				`"Interface":{"66666666-0000-4000-8000-000000000000":{"external_ids":["map",[["iface-id",`+fmt.Sprintf("%q", c.port)+`]]]}}}`)})
+			record(`{"Open_vSwitch":{"11111111-2222-3333-4444-555555555555":{"external_ids":["map",[`+e.pairs(`[%q,%q]`, ",")+
+				`]]}},`+
+				`"Interface":{"66666666-0000-4000-8000-000000000000":{"external_ids":["map",[["iface-id",`+
+				fmt.Sprintf("%q", c.port)+`]]]}}}`)})
 		got, _, _, err := takeFiles(t, Options{}, folder(t, files))
 		if err != nil {
 			t.Fatal(err)
@@ -185,7 +204,8 @@ func TestPortsTellDeploymentsWithTheSameChassisApart(t *testing.T) {
 		if c.want != "" && (len(ovn.From) != 1 || ovn.From[0].Node != c.want) {
 			t.Errorf("%s: %+v", c.port, ovn)
 		}
-		if c.want == "" && (!ovn.Lacking || !strings.Contains(ovn.Reason, "the databases of one (one.tar.gz), two (two.tar.gz) fit equally well")) {
+		if c.want == "" && (!ovn.Lacking || !strings.Contains(ovn.Reason,
+			"the databases of one (one.tar.gz), two (two.tar.gz) fit equally well")) {
 			t.Errorf("%s: %+v", c.port, ovn)
 		}
 	}

@@ -44,7 +44,8 @@ func clusterFiles(t *testing.T) (files []string, joining, status string) {
 func databases(t *testing.T, wd string) (list []string) {
 	t.Helper()
 	for _, path := range slices.Sorted(maps.Keys(tree(t, wd))) {
-		if info, err := os.Stat(filepath.Join(wd, path)); err == nil && info.Mode().IsRegular() && strings.HasPrefix(path, "db/") {
+		if info, err := os.Stat(filepath.Join(wd, path)); err == nil && info.Mode().IsRegular() &&
+			strings.HasPrefix(path, "db/") {
 			list = append(list, path)
 		}
 	}
@@ -55,7 +56,8 @@ func databases(t *testing.T, wd string) (list []string) {
 // serves one, and the others are beside it, byte by byte.
 func TestFilesOfAllMembersAreKept(t *testing.T) {
 	members, joining, status := clusterFiles(t)
-	dir := folder(t, map[string]string{"mg/ovnkube-master-a_nbdb": members[0], "mg/ovnkube-master-b_nbdb": members[1], "mg/ovnkube-master-c_nbdb": members[2],
+	dir := folder(t, map[string]string{"mg/ovnkube-master-a_nbdb": members[0], "mg/ovnkube-master-b_nbdb": members[1],
+		"mg/ovnkube-master-c_nbdb": members[2],
 		"mg/ovnkube-master-d_nbdb": joining, "mg/status.txt": status})
 	got, _, _, err := takeFiles(t, Options{}, dir)
 	if err != nil || len(got) != 1 {
@@ -85,7 +87,8 @@ func TestFilesOfAllMembersAreKept(t *testing.T) {
 		expect.Equal(t, len(node.Collections[0].Files), 5, "files in the manifest", node.Collections[0].Files)
 		wd := lock(t, node.Path)
 		others, statuses, err := wd.Members(workdir.NB)
-		if err != nil || len(others) != 3 || len(statuses) != 1 || !strings.Contains(strings.Join(others, " "), "/ovnkube-master-d.db") {
+		if err != nil || len(others) != 3 || len(statuses) != 1 ||
+			!strings.Contains(strings.Join(others, " "), "/ovnkube-master-d.db") {
 			t.Errorf("members: %q %q %v", others, statuses, err)
 		}
 	}
@@ -116,7 +119,8 @@ func TestMembersInReportsStayWithTheirNodes(t *testing.T) {
 		t.Fatal(err, got)
 	}
 	files := databases(t, got["ctl-2"].Path)
-	if want := []string{"db/ovn_nb/members/ctl-1.db", "db/ovn_nb/members/ctl-3.db", "db/ovn_nb/ovnnb_db.db", "db/ovs/conf.db"}; !slices.Equal(files, want) {
+	if want := []string{"db/ovn_nb/members/ctl-1.db", "db/ovn_nb/members/ctl-3.db", "db/ovn_nb/ovnnb_db.db",
+		"db/ovs/conf.db"}; !slices.Equal(files, want) {
 		t.Errorf("with one node: %q", files)
 	}
 }

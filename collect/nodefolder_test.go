@@ -20,10 +20,13 @@ func TestFoldersOfNodesAreNodes(t *testing.T) {
 	}{
 		"folders":              {map[string]string{"a": "case/a", "b": "case/b"}, nil},
 		"folders with folders": {map[string]string{"a": "case/a/dumps-of-a", "b": "case/b/dumps-of-b"}, nil},
-		"with databases":       {map[string]string{"n1": "case/a", "n2": "case/b"}, map[string]string{"case/a/conf.db": conf("n1"), "case/b/conf.db": conf("n2")}},
-		"with one database":    {map[string]string{"a": "case/a", "n2": "case/b"}, map[string]string{"case/b/conf.db": conf("n2")}},
+		"with databases": {map[string]string{"n1": "case/a", "n2": "case/b"},
+			map[string]string{"case/a/conf.db": conf("n1"), "case/b/conf.db": conf("n2")}},
+		"with one database": {map[string]string{"a": "case/a", "n2": "case/b"},
+			map[string]string{"case/b/conf.db": conf("n2")}},
 		"of pods": {map[string]string{"n1": "mg/network_logs/ovs/pod-1", "n2": "mg/network_logs/ovs/pod-2"},
-			map[string]string{"mg/version": "openshift/must-gather\n4.20.1\n", pods + "pod-1/pod-1.yaml": pod("pod-1", "n1"), pods + "pod-2/pod-2.yaml": pod("pod-2", "n2")}},
+			map[string]string{"mg/version": "openshift/must-gather\n4.20.1\n", pods + "pod-1/pod-1.yaml": pod("pod-1", "n1"),
+				pods + "pod-2/pod-2.yaml": pod("pod-2", "n2")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := map[string]string{}
@@ -61,7 +64,8 @@ func TestFoldersBelowADatabaseAreOfItsNode(t *testing.T) {
 	}
 	collection := got["n1"].Collections[0]
 	expect.Equal(t, collection.Bridges, []string{"br-int"})
-	if remarks := strings.Join(collection.Remarks, "\n"); !strings.Contains(remarks, "before/ovs-ofctl_dump-flows_br-int are output of the same command: only one is used") {
+	if remarks := strings.Join(collection.Remarks, "\n"); !strings.Contains(remarks,
+		"before/ovs-ofctl_dump-flows_br-int are output of the same command: only one is used") {
 		t.Errorf("remarks %q", remarks)
 	}
 }

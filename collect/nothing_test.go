@@ -13,7 +13,8 @@ func TestCollectSkipsNodeWithoutOVS(t *testing.T) {
 	empty := func(host string) map[string]string {
 		return map[string]string{"sosreport-" + host + "/sos_commands/host/hostname": host + "\n"}
 	}
-	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b.tar.gz": packed(t, empty("n2")), "c.tar.gz": packed(t, reportFiles("n3"))})
+	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b.tar.gz": packed(t, empty("n2")),
+		"c.tar.gz": packed(t, reportFiles("n3"))})
 	written, found, wd, err := takeFiles(t, Options{}, dir)
 	if err != nil || len(written) != 2 {
 		t.Fatal(written, err)

@@ -30,7 +30,8 @@ const shownBridges = `8b0d5a4c-4f4f-4c8d-8a0e-2f8b1c1d7e11
 // TestSupportconfigIsSplitByCommand checks that the node in the folder's name gets the outputs in
 // SUSE's network.txt, which begin far behind its beginning.
 func TestSupportconfigIsSplitByCommand(t *testing.T) {
-	nodes, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"scc_node7_261126_1015/network.txt": supportconfig()}))
+	nodes, _, _, err := takeFiles(t, Options{},
+		folder(t, map[string]string{"scc_node7_261126_1015/network.txt": supportconfig()}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,8 @@ func TestHarvesterBundleHasASupportconfigOfEachNode(t *testing.T) {
 		bundle["supportbundle_1/nodes/"+node+".zip"] = testfiles.Zip(t, map[string]string{
 			"scc/" + top + ".txz": testfiles.Read(t, filepath.Join(dir, "scc.txz")), "logs/kernel.log": "ovs\n"})
 	}
-	nodes, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"supportbundle_1.zip": testfiles.Zip(t, bundle)}))
+	nodes, _, _, err := takeFiles(t, Options{},
+		folder(t, map[string]string{"supportbundle_1.zip": testfiles.Zip(t, bundle)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,8 @@ func checkSupportconfig(t *testing.T, nodes map[string]Written, want ...string) 
 	t.Helper()
 	expect.Equal(t, slices.Sorted(maps.Keys(nodes)), want)
 	for _, name := range want {
-		expect.Equal(t, strings.Join(collectedNames(nodes[name]), " "), "restore_flows/br-int.flows.dump recorded/bond.show recorded/ip.address recorded/ovs-vsctl.show")
+		expect.Equal(t, strings.Join(collectedNames(nodes[name]), " "),
+			"restore_flows/br-int.flows.dump recorded/bond.show recorded/ip.address recorded/ovs-vsctl.show")
 	}
 }
 
@@ -83,15 +86,17 @@ func checkSupportconfig(t *testing.T, nodes map[string]Written, want ...string) 
 func TestBugtoolNamesEachBridgeInOneFile(t *testing.T) {
 	top := "bug-report-20261126101500/"
 	nodes, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{
-		top + "ovs-vsctl-show.out":       shownBridges,
-		top + "ovs-ofctl-dump-flows.out": "ovs-ofctl dump-flows br-int \n" + flowText + "\novs-ofctl dump-flows -OOpenFlow13 br-ex \n" + flows("OF1.3", 2) + "\n",
+		top + "ovs-vsctl-show.out": shownBridges,
+		top + "ovs-ofctl-dump-flows.out": "ovs-ofctl dump-flows br-int \n" + flowText +
+			"\novs-ofctl dump-flows -OOpenFlow13 br-ex \n" + flows("OF1.3", 2) + "\n",
 		top + "ovs-appctl-bond-show.out": "---- bond0 ----\nbond_mode: active-backup\n",
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range nodes {
-		expect.Equal(t, strings.Join(collectedNames(node), " "), "restore_flows/br-int.flows.dump restore_flows/br-ex.flows.dump recorded/bond.show recorded/ovs-vsctl.show")
+		expect.Equal(t, strings.Join(collectedNames(node), " "),
+			"restore_flows/br-int.flows.dump restore_flows/br-ex.flows.dump recorded/bond.show recorded/ovs-vsctl.show")
 	}
 }
 
@@ -123,8 +128,10 @@ func TestPrintedTablesAreOneDatabase(t *testing.T) {
 			"node7/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int":              flows("OF1.5", 1),
 			"node7/ovn-nbctl_--no-leader-only_list_Logical_Switch_Port.1x": "",
 		},
-		"ticket": {"case.md": "# Case\n```\n[root@node7 ~]# ovn-nbctl list logical_switch\n" + listedSwitch + "[root@node7 ~]# sudo ovn-nbctl list Logical_Switch_Port\n" + listedPort +
-			"[root@node7 ~]# ovn-nbctl list Logical_Switch_Port lp0\n" + listedPort + "[root@node7 ~]# ovn-nbctl --columns=_uuid list DNS\n_uuid               : 5e88ab00-c772-4846-8bc5-cd28197846cd\n```\n"},
+		"ticket": {"case.md": "# Case\n```\n[root@node7 ~]# ovn-nbctl list logical_switch\n" + listedSwitch +
+			"[root@node7 ~]# sudo ovn-nbctl list Logical_Switch_Port\n" + listedPort +
+			"[root@node7 ~]# ovn-nbctl list Logical_Switch_Port lp0\n" + listedPort +
+			"[root@node7 ~]# ovn-nbctl --columns=_uuid list DNS\n_uuid               : 5e88ab00-c772-4846-8bc5-cd28197846cd\n```\n"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			nodes, _, _, err := takeFiles(t, Options{}, folder(t, files))
@@ -161,13 +168,17 @@ func TestLongLinesAreLosses(t *testing.T) {
 		text string
 		lost string // of the node, or the error where nothing is left
 	}{
-		"ovs-vsctl_show":                {strings.Replace(shownBridges, "Port br-ex", "Port "+long, 1), "1 line longer than 16 MiB"},
-		"ovn-nbctl_list_Logical_Switch": {listedSwitch + "other_config        : {a=" + long + "}\n", "ovn-nbctl_list_Logical_Switch: 1 line"},
+		"ovs-vsctl_show": {strings.Replace(shownBridges, "Port br-ex", "Port "+long, 1),
+			"1 line longer than 16 MiB"},
+		"ovn-nbctl_list_Logical_Switch": {listedSwitch + "other_config        : {a=" + long + "}\n",
+			"ovn-nbctl_list_Logical_Switch: 1 line"},
 		"ovn-sbctl_lflow-list": {"Datapath: \"sw0\" (5e88ab00-c772-4846-8bc5-cd28197846cc)  Pipeline: ingress\n" +
-			"  table=0 (ls_in_check_port_sec), priority=100  , match=(" + long + "), action=(drop;)\n", "ovn-sbctl_lflow-list: 1 line"},
-		"case.md":                       {"# ovs-vsctl show\n" + shownBridges + long, "case.md: is longer than 64 MiB"},
-		"ovn-appctl_ct-zone-list":       {"lp0 1\n" + long + " 2\n", "ovn-appctl_ct-zone-list: 1 line"},
-		"scc_n_261126_1015/network.txt": {"#==[ Command ]===#\n# /usr/bin/ovs-vsctl show\n" + shownBridges + long, "network.txt: is longer than 64 MiB"},
+			"  table=0 (ls_in_check_port_sec), priority=100  , match=(" + long + "), action=(drop;)\n",
+			"ovn-sbctl_lflow-list: 1 line"},
+		"case.md":                 {"# ovs-vsctl show\n" + shownBridges + long, "case.md: is longer than 64 MiB"},
+		"ovn-appctl_ct-zone-list": {"lp0 1\n" + long + " 2\n", "ovn-appctl_ct-zone-list: 1 line"},
+		"scc_n_261126_1015/network.txt": {"#==[ Command ]===#\n# /usr/bin/ovs-vsctl show\n" + shownBridges + long,
+			"network.txt: is longer than 64 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{name: c.text}
@@ -192,14 +203,16 @@ func TestLongLinesAreLosses(t *testing.T) {
 // is there.
 func TestUnusedOutputsAreNamed(t *testing.T) {
 	const unused = "node7/ovs-appctl_dpdk.lcore-list"
-	files := map[string]string{unused: "Event coverage\n", "node7/notes": "ovs-vsctl is slow\n", "node7/ovs-vsctl_show": shownBridges}
+	files := map[string]string{unused: "Event coverage\n", "node7/notes": "ovs-vsctl is slow\n",
+		"node7/ovs-vsctl_show": shownBridges}
 	found, _, err := Inspect(t.Context(), Files{Paths: []string{folder(t, files)}}, t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	expect.Equal(t, strings.Join(found.Unused, " "), unused)
 	delete(files, "node7/ovs-vsctl_show")
-	if _, _, err := Inspect(t.Context(), Files{Paths: []string{folder(t, files)}}, t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "ovs-appctl_dpdk.lcore-list") {
+	if _, _, err := Inspect(t.Context(), Files{Paths: []string{folder(t, files)}}, t.TempDir(), nil); err == nil ||
+		!strings.Contains(err.Error(), "ovs-appctl_dpdk.lcore-list") {
 		t.Errorf("a source with outputs that nothing uses: %v", err)
 	}
 }
@@ -209,8 +222,11 @@ func TestUnusedOutputsAreNamed(t *testing.T) {
 func TestAddressesOfAllBridgesAreSplit(t *testing.T) {
 	const printed = " Bridge   Port  VLAN  MAC                Age\n br-ex       1     0  0a:00:00:00:00:01    3\n         LOCAL     7  0a:00:00:00:00:02    static\n br-int      2     0  0a:00:00:00:00:03  294\n br-tun1\n"
 	for what, files := range map[string]map[string]string{
-		"a file":   {"node7/ovs-appctl_fdb.show": printed, "node7/ovs-ofctl_dump-flows_br-int": flows("OF1.5", 1), "node7/ovs-ofctl_dump-flows_br-ex": flows("OF1.5", 1)},
-		"a ticket": {"case.log": "[root@node7 ~]# ovs-appctl fdb/show\n" + printed + "[root@node7 ~]# ovs-ofctl dump-flows br-int\n" + flowText + "[root@node7 ~]# ovs-ofctl dump-flows br-ex\n" + flowText},
+		"a file": {"node7/ovs-appctl_fdb.show": printed, "node7/ovs-ofctl_dump-flows_br-int": flows("OF1.5", 1),
+			"node7/ovs-ofctl_dump-flows_br-ex": flows("OF1.5", 1)},
+		"a ticket": {"case.log": "[root@node7 ~]# ovs-appctl fdb/show\n" + printed +
+			"[root@node7 ~]# ovs-ofctl dump-flows br-int\n" + flowText + "[root@node7 ~]# ovs-ofctl dump-flows br-ex\n" +
+			flowText},
 	} {
 		t.Run(what, func(t *testing.T) {
 			nodes, _, _, err := takeFiles(t, Options{}, folder(t, files))
@@ -231,7 +247,8 @@ func TestAddressesOfAllBridgesAreSplit(t *testing.T) {
 // database that is made from other tables.
 func TestFailedListsAreNoLossByThemselves(t *testing.T) {
 	failed := "ovn-nbctl: unix:/run/ovn/ovnnb_db.sock: database connection failed (Connection refused)\n"
-	base := map[string]string{"ovs-ofctl_dump-flows_br-int": flows("OF1.5", 1), "ovn-nbctl_list_ACL": failed, "ovn-nbctl_list_DNS": failed}
+	base := map[string]string{"ovs-ofctl_dump-flows_br-int": flows("OF1.5", 1), "ovn-nbctl_list_ACL": failed,
+		"ovn-nbctl_list_DNS": failed}
 	for what, c := range map[string]struct {
 		name, text string
 		lost       int

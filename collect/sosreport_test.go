@@ -24,12 +24,16 @@ import (
 func TestWorkdirOfARealReport(t *testing.T) {
 	for source, want := range map[string][]string{
 		compute: {"db/ovs/conf.db", "db/ovn_nb/ovnnb_db.db", "db/ovn_sb/ovnsb_db.db",
-			"restore_flows/br-int.flows.dump", "restore_flows/br-int.groups.dump", "restore_flows/br-int.meters.dump", "restore_flows/br-int.tlv.dump",
-			"recorded/bfd.show", "recorded/ovs.route.show", "recorded/tnl.arp.show", "recorded/dpctl.dump-flows", "recorded/dpctl.dump-conntrack", "recorded/dpctl.show",
+			"restore_flows/br-int.flows.dump", "restore_flows/br-int.groups.dump", "restore_flows/br-int.meters.dump",
+			"restore_flows/br-int.tlv.dump",
+			"recorded/bfd.show", "recorded/ovs.route.show", "recorded/tnl.arp.show", "recorded/dpctl.dump-flows",
+			"recorded/dpctl.dump-conntrack", "recorded/dpctl.show",
 			"recorded/list-interface", "recorded/list-bridge", "recorded/list-open_vswitch", "recorded/ofproto.list-tunnels",
 			"recorded/bridges/br-int/fdb.show", "recorded/bridges/br-int/dpif.show-dp-features", "recorded/bridges/br-int/show",
-			"recorded/bridges/br-int/bridge.dump-flows", "recorded/bridges/br-int/mdb.show", "recorded/bridges/br-int/flows.OpenFlow14"},
-		worker: {"restore_flows/br-int.flows.dump", "restore_flows/breth0.flows.dump", "restore_flows/breth0.meters.dump", "recorded/bridges/breth0/fdb.show",
+			"recorded/bridges/br-int/bridge.dump-flows", "recorded/bridges/br-int/mdb.show",
+			"recorded/bridges/br-int/flows.OpenFlow14"},
+		worker: {"restore_flows/br-int.flows.dump", "restore_flows/breth0.flows.dump", "restore_flows/breth0.meters.dump",
+			"recorded/bridges/breth0/fdb.show",
 			"recorded/bridges/br-int/meter-stats"},
 	} {
 		wd := newWorkdir(t)
@@ -80,7 +84,8 @@ func TestWorkdirOfARealReport(t *testing.T) {
 			if inArchive[f.Origin] != raw {
 				t.Errorf("%s is not what the report has at %s", rel, f.Origin)
 			}
-			if strings.HasPrefix(rel, "restore_flows/") && (f.OpenFlow != "OpenFlow15" || !strings.Contains(f.Origin, "OpenFlow15") || f.Bridge == "") {
+			if strings.HasPrefix(rel, "restore_flows/") &&
+				(f.OpenFlow != "OpenFlow15" || !strings.Contains(f.Origin, "OpenFlow15") || f.Bridge == "") {
 				t.Errorf("%s: %+v", rel, f)
 			}
 			delete(known, rel)
@@ -129,24 +134,39 @@ func TestBestDumpIsRestored(t *testing.T) {
 		entries int
 		remark  string // "" for none
 	}{
-		{"all are good", [][]member{plain(of10, flows("", 3)), plain(of14, flows("OF1.4", 3)), plain(of15, flows("OF1.5", 3))}, "OpenFlow15", 3, ""},
-		{"no 1.5", [][]member{plain(of10, flows("", 3)), plain(of13, flows("OF1.3", 3)), plain(of14, flows("OF1.4", 3))}, "OpenFlow14", 3, ""},
+		{"all are good", [][]member{plain(of10, flows("", 3)), plain(of14, flows("OF1.4", 3)),
+			plain(of15, flows("OF1.5", 3))}, "OpenFlow15", 3, ""},
+		{"no 1.5", [][]member{plain(of10, flows("", 3)), plain(of13, flows("OF1.3", 3)), plain(of14, flows("OF1.4", 3))},
+			"OpenFlow14", 3, ""},
 		{"a decode error in 1.5", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, decodeError)}, "OpenFlow14", 3, ""},
-		{"a decode error in both", [][]member{plain(of14, strings.Replace(decodeError, "OF1.5", "OF1.4", 1)), plain(of15, decodeError)}, "OpenFlow15", 2, "can't be used"},
+		{"a decode error in both", [][]member{plain(of14, strings.Replace(decodeError, "OF1.5", "OF1.4", 1)),
+			plain(of15, decodeError)}, "OpenFlow15", 2, "can't be used"},
 		{"only the one without -O", [][]member{plain(of10, flows("", 3))}, "OpenFlow10", 3, "OpenFlow 1.0"},
-		{"an error text in 1.5", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, "ovs-ofctl: br0: failed to connect to socket (Connection refused)\n")}, "OpenFlow14", 3, ""},
-		{"no version in common", [][]member{plain(of13, flows("OF1.3", 3)), plain(of15, "2026-01-02T03:04:05Z|00001|vconn|WARN|unix:/run/openvswitch/br0.mgmt: version negotiation failed (we support version 0x06, peer supports version 0x04)\novs-ofctl: br0: failed to connect to socket (Protocol error)\n")}, "OpenFlow13", 3, ""},
-		{"a warning above a good dump", [][]member{plain(of15, "2026-01-02T03:04:05Z|00001|ofp_util|WARN|something\n"+flows("OF1.5", 3))}, "OpenFlow15", 3, ""},
-		{"a good dump of no flows", [][]member{plain(of10, flows("", 0)), plain(of15, flows("OF1.5", 0))}, "OpenFlow15", 0, ""},
-		{"1.5 timed out before it printed anything", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, "")}, "OpenFlow14", 3, ""},
-		{"1.5 was killed within a line", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, strings.TrimSuffix(flows("OF1.5", 3), "y=1 actions=drop\n"))}, "OpenFlow14", 3, ""},
+		{"an error text in 1.5", [][]member{plain(of14, flows("OF1.4", 3)),
+			plain(of15, "ovs-ofctl: br0: failed to connect to socket (Connection refused)\n")}, "OpenFlow14", 3, ""},
+		{"no version in common", [][]member{plain(of13, flows("OF1.3", 3)),
+			plain(of15, "2026-01-02T03:04:05Z|00001|vconn|WARN|unix:/run/openvswitch/br0.mgmt: version negotiation failed (we support version 0x06, peer supports version 0x04)\novs-ofctl: br0: failed to connect to socket (Protocol error)\n")}, "OpenFlow13", 3, ""},
+		{"a warning above a good dump", [][]member{plain(of15,
+			"2026-01-02T03:04:05Z|00001|ofp_util|WARN|something\n"+flows("OF1.5", 3))}, "OpenFlow15", 3, ""},
+		{"a good dump of no flows", [][]member{plain(of10, flows("", 0)), plain(of15, flows("OF1.5", 0))}, "OpenFlow15", 0,
+			""},
+		{"1.5 timed out before it printed anything", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, "")},
+			"OpenFlow14", 3, ""},
+		{"1.5 was killed within a line", [][]member{plain(of14, flows("OF1.4", 3)),
+			plain(of15, strings.TrimSuffix(flows("OF1.5", 3), "y=1 actions=drop\n"))}, "OpenFlow14", 3, ""},
 		{"1.5 was tailed", [][]member{plain(of14, flows("OF1.4", 9)), tailed(of15, cutStart)}, "OpenFlow14", 9, ""},
-		{"1.5 has a bad line and 1.4 a fraction", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, flows("OF1.5", 30)+"junk\n")}, "OpenFlow15", 30, "can't be used"},
+		{"1.5 has a bad line and 1.4 a fraction",
+			[][]member{plain(of14, flows("OF1.4", 3)), plain(of15, flows("OF1.5", 30)+"junk\n")}, "OpenFlow15", 30,
+			"can't be used"},
 		{"all were tailed", [][]member{tailed(of14, cutStart), tailed(of15, cutStart)}, "OpenFlow15", 9, "cut by sos"},
-		{"cut in place as sos before 4.2 did", [][]member{plain(of14, flows("OF1.4", 9)), plain(of15, cutStart)}, "OpenFlow14", 9, ""},
-		{"cut in place between two lines", [][]member{plain(of14, flows("OF1.4", 9)), plain(of15, cutBetween)}, "OpenFlow14", 9, ""},
-		{"all were cut in place between two lines", [][]member{plain(of14, cutBetween), plain(of15, cutBetween)}, "OpenFlow15", 8, "beginning was cut off"},
-		{"without a header as --names prints it", [][]member{plain(of10, flows("", 9)), plain(of15, headless)}, "OpenFlow15", 9, "--names"},
+		{"cut in place as sos before 4.2 did", [][]member{plain(of14, flows("OF1.4", 9)), plain(of15, cutStart)},
+			"OpenFlow14", 9, ""},
+		{"cut in place between two lines", [][]member{plain(of14, flows("OF1.4", 9)), plain(of15, cutBetween)}, "OpenFlow14",
+			9, ""},
+		{"all were cut in place between two lines", [][]member{plain(of14, cutBetween), plain(of15, cutBetween)},
+			"OpenFlow15", 8, "beginning was cut off"},
+		{"without a header as --names prints it", [][]member{plain(of10, flows("", 9)), plain(of15, headless)}, "OpenFlow15",
+			9, "--names"},
 		{"a fake bridge", [][]member{plain(of10, "ovs-ofctl: br0 is not a bridge or a socket\n")}, "", 0, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -188,13 +208,18 @@ func TestGroupsMetersTLV(t *testing.T) {
 	wd := newWorkdir(t)
 	take(t, wd, report(t, member{name: listBr, body: "br0\n"},
 		member{name: plugin + "ovs-ofctl_dump-flows_br0", body: flows("", 1)},
-		member{name: plugin + "ovs-ofctl_-O_OpenFlow15_dump-groups_br0", body: "OFPST_GROUP_DESC reply (OF1.5) (xid=0x2):\n group_id=1,type=all\n"},
+		member{name: plugin + "ovs-ofctl_-O_OpenFlow15_dump-groups_br0",
+			body: "OFPST_GROUP_DESC reply (OF1.5) (xid=0x2):\n group_id=1,type=all\n"},
 		member{name: plugin + "ovs-ofctl_dump-groups_br0", body: "NXST_GROUP_DESC reply (xid=0x2):\n group_id=1,type=all\n"},
-		member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-meters_br0", body: "OFPST_METER_CONFIG reply (OF1.3) (xid=0x2):\nmeter=1 kbps bands=\ntype=drop rate=1\n"},
-		member{name: plugin + "ovs-ofctl_-O_OpenFlow10_dump-meters_br0", body: "ovs-ofctl: none of the usable flow formats (OpenFlow13) is among the allowed flow formats (OpenFlow10)\n"},
-		member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-tlv-map_br0", body: "NXT_TLV_TABLE_REPLY (OF1.3) (xid=0x2):\n max option space=256 max fields=64\n allocated option space=4\n\n mapping table:\n  class  type  length  match field\n ------  ----  ------  --------------\n 0x102  0x80       4  tun_metadata0\n"},
+		member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-meters_br0",
+			body: "OFPST_METER_CONFIG reply (OF1.3) (xid=0x2):\nmeter=1 kbps bands=\ntype=drop rate=1\n"},
+		member{name: plugin + "ovs-ofctl_-O_OpenFlow10_dump-meters_br0",
+			body: "ovs-ofctl: none of the usable flow formats (OpenFlow13) is among the allowed flow formats (OpenFlow10)\n"},
+		member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-tlv-map_br0",
+			body: "NXT_TLV_TABLE_REPLY (OF1.3) (xid=0x2):\n max option space=256 max fields=64\n allocated option space=4\n\n mapping table:\n  class  type  length  match field\n ------  ----  ------  --------------\n 0x102  0x80       4  tun_metadata0\n"},
 	), both, Options{})
-	for dump, want := range map[workdir.Dump]string{workdir.Groups: "(OF1.5)", workdir.Meters: "rate=1", workdir.TLV: "tun_metadata0"} {
+	for dump, want := range map[workdir.Dump]string{workdir.Groups: "(OF1.5)", workdir.Meters: "rate=1",
+		workdir.TLV: "tun_metadata0"} {
 		if got := files.Read(t, wd.DumpFile("br0", dump)); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", dump, got)
 		}
@@ -240,7 +265,8 @@ func TestOneFileUnderTwoNames(t *testing.T) {
 // TestBridgesWithoutAListOfThem collects reports that have neither list-br nor list bridge nor
 // conf.db: ovs-vsctl show names the bridges, or else the names of the dumps do.
 func TestBridgesWithoutAListOfThem(t *testing.T) {
-	shown := member{name: plugin + "ovs-vsctl_-t_5_show", body: "4b6b0d73-b824-4d6b-9ec7-584b4706f5c9\n    Bridge br0\n        Port br0\n            Interface br0\n    ovs_version: \"3.1.0\"\n"}
+	shown := member{name: plugin + "ovs-vsctl_-t_5_show",
+		body: "4b6b0d73-b824-4d6b-9ec7-584b4706f5c9\n    Bridge br0\n        Port br0\n            Interface br0\n    ovs_version: \"3.1.0\"\n"}
 	dump := member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-flows_br0", body: flows("", 2)}
 	for name, members := range map[string][]member{"ovs-vsctl show": {shown, dump}, "the names of dumps": {dump}} {
 		wd := newWorkdir(t)
@@ -256,13 +282,15 @@ func TestDatabases(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		wd := newWorkdir(t)
 		got := take(t, wd, report(t, bridge, dump), both, Options{})
-		if ovs := got[workdir.OVS]; len(got) != 1 || !strings.Contains(strings.Join(ovs.Remarks, " "), "no conf.db") || len(ovs.Lost) > 0 {
+		if ovs := got[workdir.OVS]; len(got) != 1 || !strings.Contains(strings.Join(ovs.Remarks, " "), "no conf.db") ||
+			len(ovs.Lost) > 0 {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("behind a link that dangles", func(t *testing.T) {
 		wd := newWorkdir(t)
-		got := take(t, wd, report(t, bridge, dump, member{name: "etc/openvswitch/conf.db", target: "../../var/lib/openvswitch/conf.db"}), both, Options{})[workdir.OVS]
+		got := take(t, wd, report(t, bridge, dump,
+			member{name: "etc/openvswitch/conf.db", target: "../../var/lib/openvswitch/conf.db"}), both, Options{})[workdir.OVS]
 		if !strings.Contains(strings.Join(got.Lost, " "), "etc/openvswitch/conf.db") {
 			t.Errorf("lost %q", got.Lost)
 		}
@@ -270,8 +298,10 @@ func TestDatabases(t *testing.T) {
 	t.Run("tailed", func(t *testing.T) {
 		wd := newWorkdir(t)
 		whole := database("Open_vSwitch", 200)
-		got := take(t, wd, report(t, bridge, dump, member{name: "etc/openvswitch/conf.db", target: "../../sos_strings/openvswitch/etc.openvswitch.conf.db.tailed"},
-			member{name: "sos_strings/openvswitch/etc.openvswitch.conf.db.tailed", body: whole[len(whole)/2+7:]}), both, Options{})[workdir.OVS]
+		got := take(t, wd, report(t, bridge, dump,
+			member{name: "etc/openvswitch/conf.db", target: "../../sos_strings/openvswitch/etc.openvswitch.conf.db.tailed"},
+			member{name: "sos_strings/openvswitch/etc.openvswitch.conf.db.tailed", body: whole[len(whole)/2+7:]}), both,
+			Options{})[workdir.OVS]
 		if _, err := os.Stat(wd.Database(workdir.OVS)); err == nil {
 			t.Error("taken, though no server can serve it")
 		}
@@ -284,7 +314,8 @@ func TestDatabases(t *testing.T) {
 		take(t, wd, report(t, bridge, dump, member{name: "etc/openvswitch/ovnnb.db", body: database("Open_vSwitch", 1)},
 			member{name: "var/lib/ovn/conf.db", body: database("OVN_Northbound", 1)},
 			member{name: "etc/openvswitch/vtep.db", body: database("hardware_vtep", 1)}), both, Options{})
-		if files.Read(t, wd.Database(workdir.OVS)) != database("Open_vSwitch", 1) || files.Read(t, wd.Database(workdir.NB)) != database("OVN_Northbound", 1) {
+		if files.Read(t, wd.Database(workdir.OVS)) != database("Open_vSwitch", 1) ||
+			files.Read(t, wd.Database(workdir.NB)) != database("OVN_Northbound", 1) {
 			t.Error("taken by name, not by content")
 		}
 	})
@@ -325,8 +356,9 @@ func failures(t *testing.T) map[string]string {
 		"damaged":        save("flipped.tar.xz", flipped),
 		"empty folder":   t.TempDir(),
 		"without OVS":    report(t, member{name: "etc/hostname", body: "n\n"}),
-		"only errors":    report(t, member{name: listBr, body: "br0\n"}, member{name: plugin + "ovs-ofctl_dump-flows_br0", body: "ovs-ofctl: no\n"}),
-		"no database":    report(t, member{name: "var/lib/ovn/etc/ovnsb_db.db", body: "garbage\n"}),
+		"only errors": report(t, member{name: listBr, body: "br0\n"},
+			member{name: plugin + "ovs-ofctl_dump-flows_br0", body: "ovs-ofctl: no\n"}),
+		"no database": report(t, member{name: "var/lib/ovn/etc/ovnsb_db.db", body: "garbage\n"}),
 	}
 }
 
@@ -339,7 +371,8 @@ func TestFailureChangesNothing(t *testing.T) {
 		for _, selected := range []Select{{OVS: true}, {OVN: true}, both} {
 			wd := newWorkdir(t)
 			empty := tree(t, wd.Path())
-			if _, err := collectReport(wd, source, selected, Options{}); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), source) {
+			if _, err := collectReport(wd, source, selected, Options{}); err == nil || strings.Contains(err.Error(), "\n") ||
+				!strings.Contains(err.Error(), source) {
 				t.Errorf("%s, %+v: %v", what, selected, err)
 			}
 			if got := tree(t, wd.Path()); !reflect.DeepEqual(got, empty) {
@@ -386,8 +419,10 @@ func TestErrorsNameTheCause(t *testing.T) {
 		{sources["without OVS"], Select{OVS: true}, ErrNothing, "openvswitch plugin"},
 		{sources["cut at the end"], both, nil, "cut off"},
 		{sources["missing"], both, os.ErrNotExist, "no such file"},
-		{report(t, member{name: "etc/openvswitch/conf.db", body: database("Open_vSwitch", 1)}), Select{OVN: true}, ErrNothing, "It has an OVS database"},
-		{report(t, member{name: "var/lib/ovn/ovnsb_db.db", body: database("OVN_Southbound", 1)}), Select{OVS: true}, ErrNothing, "It has an OVN SB database"},
+		{report(t, member{name: "etc/openvswitch/conf.db", body: database("Open_vSwitch", 1)}), Select{OVN: true}, ErrNothing,
+			"It has an OVS database"},
+		{report(t, member{name: "var/lib/ovn/ovnsb_db.db", body: database("OVN_Southbound", 1)}), Select{OVS: true},
+			ErrNothing, "It has an OVN SB database"},
 		{sources["no database"], Select{OVN: true}, ErrNothing, "var/lib/ovn/etc/ovnsb_db.db"},
 	} {
 		_, err := collectReport(newWorkdir(t), c.source, c.selected, Options{})
@@ -410,7 +445,8 @@ func TestDataIsReplacedOnlyWithForce(t *testing.T) {
 	second := flowsReport(t, 5)
 	for _, selected := range []Select{{OVS: true}, both} {
 		_, err := collectReport(wd, second, selected, Options{})
-		if !errors.Is(err, ErrOccupied) || !strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), "--force") {
+		if !errors.Is(err, ErrOccupied) || !strings.Contains(err.Error(), first) ||
+			!strings.Contains(err.Error(), "--force") {
 			t.Errorf("%+v: %v", selected, err)
 		}
 		if got := tree(t, wd.Path()); !reflect.DeepEqual(got, before) {
@@ -460,7 +496,8 @@ func TestSelectedDataIsReplacedAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b, c := m.Collection(workdir.OVS), m.Collection(workdir.NB), m.Collection(workdir.SB); a == nil || b == nil || c == nil || a.Host != "compute1" || b.Host != "ovn-worker" || c.Host != "ovn-worker" {
+	if a, b, c := m.Collection(workdir.OVS), m.Collection(workdir.NB), m.Collection(workdir.SB); a == nil || b == nil ||
+		c == nil || a.Host != "compute1" || b.Host != "ovn-worker" || c.Host != "ovn-worker" {
 		t.Errorf("manifest: %+v", m.Collections)
 	}
 	all = tree(t, wd.Path())

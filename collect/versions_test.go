@@ -28,7 +28,8 @@ func TestPrintedDatabaseNamesTheVersion(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		n := &recording.Recording{All: []recording.Output{{File: archive.File{Spooled: path}, Command: recording.Name(command)}}}
+		n := &recording.Recording{All: []recording.Output{{File: archive.File{Spooled: path},
+			Command: recording.Name(command)}}}
 		p, err := judge(t.Context(), Named{Name: "node", Recording: n}, false)
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +41,8 @@ func TestPrintedDatabaseNamesTheVersion(t *testing.T) {
 		t.Errorf("none is set: %q", got)
 	}
 	vsctl("set", "Open_vSwitch", ".", "ovs_version=2.17.9")
-	for command, text := range map[string]string{list: vsctl("list", "Open_vSwitch"), dump: s.Run("ovsdb-client", "-f", "list", "dump", s.Remote, "Open_vSwitch")} {
+	for command, text := range map[string]string{list: vsctl("list", "Open_vSwitch"),
+		dump: s.Run("ovsdb-client", "-f", "list", "dump", s.Remote, "Open_vSwitch")} {
 		expect.Equal(t, version(command, text), "2.17.9", command)
 	}
 }
@@ -62,13 +64,15 @@ func TestCollectionsNameTheVersions(t *testing.T) {
 	alone := newWorkdir(t)
 	for _, k := range workdir.Kinds() {
 		c := takeDatabase(t, alone, k, wd.Database(k), false)
-		want := map[workdir.Kind][2]string{workdir.OVS: {"3.1.0", ""}, workdir.NB: {"", "23.03.1"}, workdir.SB: {"", "23.03.1"}}[k]
+		want := map[workdir.Kind][2]string{workdir.OVS: {"3.1.0", ""}, workdir.NB: {"", "23.03.1"},
+			workdir.SB: {"", "23.03.1"}}[k]
 		if got := [2]string{c.OVSVersion, c.OVNVersion}; got != want {
 			t.Errorf("%s alone: OVS and OVN %q", k, got)
 		}
 	}
 	// Another OVS database states its own version, or keeps that of the node's report.
-	if c := takeDatabase(t, wd, workdir.OVS, save(t, names[workdir.OVS], 2), true); c.OVSVersion != "3.1.0" || c.OVNVersion != "23.03.1" {
+	if c := takeDatabase(t, wd, workdir.OVS, save(t, names[workdir.OVS], 2), true); c.OVSVersion != "3.1.0" ||
+		c.OVNVersion != "23.03.1" {
 		t.Errorf("a database without a version: OVS %q, OVN %q", c.OVSVersion, c.OVNVersion)
 	}
 }

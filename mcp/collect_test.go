@@ -17,9 +17,11 @@ func TestCollectReplacesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const compute, worker = "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz", "ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"
+	const compute, worker = "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz",
+		"ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"
 	s := &served{folder: filepath.Join(t.TempDir(), "nodes"), root: captures}
-	s.Server = New(Options{Folder: s.folder, Root: s.root, Runtime: "process", Runtimes: choose.Finder("test"), Version: "test"})
+	s.Server = New(Options{Folder: s.folder, Root: s.root, Runtime: "process", Runtimes: choose.Finder("test"),
+		Version: "test"})
 	session := s.connect(t)
 	refused := func(in arguments, says ...string) {
 		t.Helper()
@@ -43,15 +45,18 @@ func TestCollectReplacesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(arguments{"path": compute}, "compute1: OVS data from sos report", "with another name it keeps both", "ovs-offline -w "+s.folder+" collect --force")
-	refused(arguments{"path": worker, "name": "compute1"}, "compute1: OVS data from sos report", "with another name it keeps both")
+	refused(arguments{"path": compute}, "compute1: OVS data from sos report", "with another name it keeps both",
+		"ovs-offline -w "+s.folder+" collect --force")
+	refused(arguments{"path": worker, "name": "compute1"}, "compute1: OVS data from sos report",
+		"with another name it keeps both")
 	call(t, session, "collect", arguments{"path": compute, "name": "compute1-again"})
 	if after, err := os.ReadFile(manifest); err != nil || string(after) != string(before) {
 		t.Errorf("the manifest of compute1 changed: %v", err)
 	}
 
 	alone := &served{folder: filepath.Join(t.TempDir(), "node"), root: captures}
-	alone.Server = New(Options{Folder: alone.folder, Root: alone.root, Runtime: "process", Runtimes: choose.Finder("test"), Version: "test"})
+	alone.Server = New(Options{Folder: alone.folder, Root: alone.root, Runtime: "process", Runtimes: choose.Finder("test"),
+		Version: "test"})
 	session = alone.connect(t)
 	call(t, session, "collect", arguments{"path": compute})
 	refused(arguments{"path": compute}, "OVS data from sos report", "ovs-offline -w "+alone.folder+" collect --force")

@@ -76,8 +76,8 @@ func TestRowsOfManyNodesStay(t *testing.T) {
 	}
 }
 
-// TestLongDocumentsAreCut has a report with more findings, evidence and remarks than a model can read: the result is small,
-// says what it lacks, and paging shows each finding once.
+// TestLongDocumentsAreCut has a report with more findings, evidence and remarks than a model can read: the result is
+// small, says what it lacks, and paging shows each finding once.
 func TestLongDocumentsAreCut(t *testing.T) {
 	found := &check.Report{}
 	evidence := slices.Repeat([]string{strings.Repeat("e", 100)}, 200)
@@ -106,10 +106,12 @@ func TestLongDocumentsAreCut(t *testing.T) {
 	expect.Equal(t, len(seen), 60, "findings")
 }
 
-// TestTextsOfDocumentsAreEscaped has texts that a person or a terminal would not see as such, in rows, beside them and as keys.
+// TestTextsOfDocumentsAreEscaped has texts that a person or a terminal would not see as such, in rows, beside them and
+// as keys.
 func TestTextsOfDocumentsAreEscaped(t *testing.T) {
 	const hidden = "\x1b[2J\u202eIgnore\n\u0085all\U000e0041"
-	document := map[string]any{"rows": []any{map[string]string{hidden: hidden}, "a\tb \\n <&>"}, hidden: 1, "remarks": []string{hidden}}
+	document := map[string]any{"rows": []any{map[string]string{hidden: hidden}, "a\tb \\n <&>"}, hidden: 1,
+		"remarks": []string{hidden}}
 	text, _ := ask(t, document, LineParams{}, "rows")
 	var got struct{ Document struct{ Rows []any } }
 	if err := json.Unmarshal([]byte(text), &got); err != nil {

@@ -38,7 +38,8 @@ func TestServerGoesOnAfterBadMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	codes := map[string]float64{
-		"{": codeParse, "hello": codeParse, "{}": codeInvalid, "7": codeInvalid, strings.Repeat("x", 2*maxMessage): codeInvalid,
+		"{": codeParse, "hello": codeParse, "{}": codeInvalid, "7": codeInvalid,
+		strings.Repeat("x", 2*maxMessage): codeInvalid,
 	}
 	for line, want := range codes {
 		answer, _ := ask(line)["error"].(map[string]any)
@@ -46,8 +47,10 @@ func TestServerGoesOnAfterBadMessages(t *testing.T) {
 			t.Errorf("%.80s: got %v, want the error code %v", line, answer, want)
 		}
 	}
-	for _, uri := range []string{`ovs-offline://nodes/a\u0007/report`, `ovs-offline://nodes/\u202e/none`, `ovs-offline://nodes/a/none`} {
-		if answer := ask(`{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"` + uri + `"}}`); answer["error"] == nil {
+	for _, uri := range []string{`ovs-offline://nodes/a\u0007/report`, `ovs-offline://nodes/\u202e/none`,
+		`ovs-offline://nodes/a/none`} {
+		if answer := ask(`{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"` + uri +
+			`"}}`); answer["error"] == nil {
 			t.Errorf("%s: got %v, want an error", uri, answer)
 		}
 	}
@@ -69,7 +72,8 @@ func TestServerAnswersAllBeforeItEnds(t *testing.T) {
 	for i := range calls {
 		fmt.Fprintf(&requests, `{"jsonrpc":"2.0","id":"call-%d","method":"tools/call","params":{"name":"list-nodes","arguments":{}}}`+"\n", i)
 	}
-	if err := New(Options{Folder: t.TempDir(), Version: "test"}).Serve(t.Context(), io.NopCloser(&requests), notClosed{&printed}); err != nil {
+	if err := New(Options{Folder: t.TempDir(), Version: "test"}).Serve(t.Context(), io.NopCloser(&requests),
+		notClosed{&printed}); err != nil {
 		t.Error(err)
 	}
 	for i := range calls {

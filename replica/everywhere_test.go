@@ -125,7 +125,8 @@ func TestContainersAreRestricted(t *testing.T) {
 		}
 		checkOwner(t, s.wd)
 		up, err := s.rt.Tool(context.Background(), s.wd.Run(), nil, "cat", "/sys/class/net/lo/flags")
-		if flags, parsed := strconv.ParseUint(strings.TrimSpace(string(up)), 0, 32); err != nil || parsed != nil || flags&unix.IFF_UP == 0 {
+		if flags, parsed := strconv.ParseUint(strings.TrimSpace(string(up)), 0, 32); err != nil || parsed != nil ||
+			flags&unix.IFF_UP == 0 {
 			t.Errorf("lo is not up, and sFlow and IPFIX would not be traced: %q %v", up, err)
 		}
 	})

@@ -53,15 +53,16 @@ func TestOnlyBadFlowsAreRejected(t *testing.T) {
 		" cookie=0x4, duration=1s, table=9, n_packets=0, n_bytes=0, priority=7,metadata=0x9 actions=mod_nw_tos:4096": "",
 		"this line is no flow at all": "not a flow",
 	}
-	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"), func(dump string) string {
-		lines := strings.SplitAfter(dump, "\n")
-		at := 100
-		for line := range bad {
-			lines[at] += line + "\n"
-			at += 200
-		}
-		return strings.Join(lines, "")
-	})
+	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"),
+		func(dump string) string {
+			lines := strings.SplitAfter(dump, "\n")
+			at := 100
+			for line := range bad {
+				lines[at] += line + "\n"
+				at += 200
+			}
+			return strings.Join(lines, "")
+		})
 	// All dumps hold the bad flows, so that no dump of another version helps.
 	for _, v := range []string{"_-O_OpenFlow14", "_-O_OpenFlow13", ""} {
 		os.Remove(filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl"+v+"_dump-flows_br-int"))
@@ -107,21 +108,22 @@ func TestManyBadFlows(t *testing.T) {
 	}
 	every, last := sweep.Count(3, 15), sweep.Count(800, 740) // apart, and one behind the other
 	bad := map[int]bool{}
-	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"), func(dump string) string {
-		var mixed []string
-		for i, line := range strings.SplitAfter(dump, "\n") {
-			mixed = append(mixed, line)
-			if i%every == 2 || i > 700 && i < last && line != "" {
-				kind := kinds[len(bad)%len(kinds)]
-				if strings.Contains(kind, "%") {
-					kind = fmt.Sprintf(kind, i)
+	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"),
+		func(dump string) string {
+			var mixed []string
+			for i, line := range strings.SplitAfter(dump, "\n") {
+				mixed = append(mixed, line)
+				if i%every == 2 || i > 700 && i < last && line != "" {
+					kind := kinds[len(bad)%len(kinds)]
+					if strings.Contains(kind, "%") {
+						kind = fmt.Sprintf(kind, i)
+					}
+					mixed = append(mixed, fmt.Sprintf(" cookie=0xbad%d, duration=1s, %s\n", i, kind))
+					bad[len(mixed)] = true
 				}
-				mixed = append(mixed, fmt.Sprintf(" cookie=0xbad%d, duration=1s, %s\n", i, kind))
-				bad[len(mixed)] = true
 			}
-		}
-		return strings.Join(mixed, "")
-	})
+			return strings.Join(mixed, "")
+		})
 	n := replay(t, dir, Options{})
 	if c := n.report.Bridges[0].Counts[workdir.Flows]; c.Restored != 958 || c.Rejected != len(bad) || c.Different != 0 {
 		t.Errorf("958 good flows and %d bad ones: %+v", len(bad), *c)
@@ -173,9 +175,11 @@ func TestMissingMetersGroupsAndTLVs(t *testing.T) {
 func TestFlowsOfAnotherVersion(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)
-	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"), func(dump string) string {
-		return strings.Replace(dump, "set_field:0x1/0x1->reg10,resubmit(,22)", "set_field:0x1/0x1->no_such_field,resubmit(,22)", 1)
-	})
+	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"),
+		func(dump string) string {
+			return strings.Replace(dump, "set_field:0x1/0x1->reg10,resubmit(,22)",
+				"set_field:0x1/0x1->no_such_field,resubmit(,22)", 1)
+		})
 	n := replay(t, dir, Options{})
 	c := n.report.Bridges[0].Counts[workdir.Flows]
 	if c.Rejected != 0 || c.Rewritten != 3 || c.Restored != 957 {
@@ -189,8 +193,10 @@ func TestRecordedDatabase(t *testing.T) {
 	needTools(t)
 	n := replay(t, compute(t), Options{})
 	rt := process.New(process.Options{})
-	for table, file := range map[string]string{"interface": workdir.RecordedListInterface, "bridge": workdir.RecordedListBridge, "Open_vSwitch": workdir.RecordedListOVS} {
-		out, err := rt.Tool(context.Background(), n.wd.VarRunRecorded(), nil, "ovs-vsctl", "--db=unix:"+n.wd.RecordedSocket(), "list", table)
+	for table, file := range map[string]string{"interface": workdir.RecordedListInterface,
+		"bridge": workdir.RecordedListBridge, "Open_vSwitch": workdir.RecordedListOVS} {
+		out, err := rt.Tool(context.Background(), n.wd.VarRunRecorded(), nil, "ovs-vsctl", "--db=unix:"+n.wd.RecordedSocket(),
+			"list", table)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +209,8 @@ func TestRecordedDatabase(t *testing.T) {
 			t.Errorf("%s: recorded and not served: %q; served and not recorded: %q", table, missing, extra)
 		}
 	}
-	_, err := rt.Tool(context.Background(), n.wd.VarRunRecorded(), nil, "ovs-vsctl", "--no-wait", "--timeout=5", "--db=unix:"+n.wd.RecordedSocket(), "set", "Interface", "tapvm1aaaaa-aa", "external_ids:written=yes")
+	_, err := rt.Tool(context.Background(), n.wd.VarRunRecorded(), nil, "ovs-vsctl", "--no-wait", "--timeout=5",
+		"--db=unix:"+n.wd.RecordedSocket(), "set", "Interface", "tapvm1aaaaa-aa", "external_ids:written=yes")
 	if err == nil {
 		t.Error("it can be written to")
 	}
@@ -226,7 +233,8 @@ func TestNoRecordedDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, err := ReadStatus(context.Background(), n.wd, state, process.New(process.Options{})); err != nil || !status.Ready {
+	if status, err := ReadStatus(context.Background(), n.wd, state, process.New(process.Options{})); err != nil ||
+		!status.Ready {
 		t.Errorf("%+v %v", status, err)
 	}
 }
@@ -251,9 +259,10 @@ func columns(t *testing.T, listing string) []string {
 func TestFlowsWithoutPrerequisites(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)
-	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"), func(dump string) string {
-		return dump + " cookie=0x77, duration=1s, table=200, n_packets=0, n_bytes=0, idle_age=1, reset_counts priority=7,in_port=3 actions=pop_vlan,output:4\n"
-	})
+	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"),
+		func(dump string) string {
+			return dump + " cookie=0x77, duration=1s, table=200, n_packets=0, n_bytes=0, idle_age=1, reset_counts priority=7,in_port=3 actions=pop_vlan,output:4\n"
+		})
 	n := replay(t, dir, Options{})
 	c := n.report.Bridges[0].Counts[workdir.Flows]
 	expect.Equal(t, c.Collected, 959, *c, n.report.Rejected, n.report.Remarks)

@@ -80,7 +80,8 @@ func TestStopKeepsTheCollection(t *testing.T) {
 	}
 	for _, pid := range pids {
 		// A zombie has ended; its parent has not waited for it yet.
-		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
+		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil &&
+			!strings.Contains(string(stat), ") Z ") {
 			t.Errorf("process %d is still there: %s", pid, stat)
 		}
 	}
@@ -141,12 +142,14 @@ func TestBridgesAreMadeFromDumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer wd.Unlock()
-	written, _, err := collect.Collect(ctx, wd, collect.SosReport{Path: withoutDatabase(t)}, collect.Options{Select: collect.Select{OVS: true}})
+	written, _, err := collect.Collect(ctx, wd, collect.SosReport{Path: withoutDatabase(t)},
+		collect.Options{Select: collect.Select{OVS: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	collections := written[0].Collections
-	if len(collections) != 2 || collections[1].Kind != workdir.Host || !strings.Contains(strings.Join(collections[0].Remarks, " "), "no conf.db") {
+	if len(collections) != 2 || collections[1].Kind != workdir.Host ||
+		!strings.Contains(strings.Join(collections[0].Remarks, " "), "no conf.db") {
 		t.Errorf("the collection doesn't say that it has no conf.db: %+v", collections)
 	}
 	rt := process.New(process.Options{})
@@ -163,7 +166,8 @@ func TestBridgesAreMadeFromDumps(t *testing.T) {
 	if c := report.Bridges[0].Counts[workdir.Flows]; c.Collected != 958 || c.Restored != 958 {
 		t.Errorf("of 958 flows: %+v", *c)
 	}
-	out := n.tool(t, "ovs-appctl", "ofproto/trace", "br-int", "in_port=3,icmp,dl_src=fa:16:3e:10:00:05,dl_dst=fa:16:3e:10:00:06,nw_src=192.168.10.5,nw_dst=192.168.10.6,icmp_type=8,nw_ttl=64")
+	out := n.tool(t, "ovs-appctl", "ofproto/trace", "br-int",
+		"in_port=3,icmp,dl_src=fa:16:3e:10:00:05,dl_dst=fa:16:3e:10:00:06,nw_src=192.168.10.5,nw_dst=192.168.10.6,icmp_type=8,nw_ttl=64")
 	if !strings.Contains(out, "Datapath actions: ct(zone=") {
 		t.Errorf("a trace answers:\n%s", out)
 	}

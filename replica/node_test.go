@@ -69,6 +69,7 @@ func (n node) tool(t *testing.T, name string, args ...string) string {
 func complete(t *testing.T, n node) {
 	t.Helper()
 	if !n.report.Complete() {
-		t.Errorf("the report is not complete: set aside %v, lost %v, steps %v", n.report.Rejected, n.report.Lost, n.report.Steps)
+		t.Errorf("the report is not complete: set aside %v, lost %v, steps %v", n.report.Rejected, n.report.Lost,
+			n.report.Steps)
 	}
 }

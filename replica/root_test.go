@@ -94,7 +94,8 @@ func TestStopWithoutTheImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rt.Tool(ctx, wd.VarRun(workdir.OVS), nil, "ovs-vsctl", "show"); err == nil || !strings.Contains(err.Error(), image.Root) {
+	if _, err := rt.Tool(ctx, wd.VarRun(workdir.OVS), nil, "ovs-vsctl", "show"); err == nil ||
+		!strings.Contains(err.Error(), image.Root) {
 		t.Errorf("a tool of the removed image: %v", err)
 	}
 	if err := Stop(ctx, wd, runtimes.All(ctx)...); err != nil {

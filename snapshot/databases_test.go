@@ -21,7 +21,8 @@ func TestSentencesSayHowFarCopiesAreApart(t *testing.T) {
 		want  []string
 	}{
 		"the same moment, written differently": {Copy{NBCfg: 7, Changed: newest.Changed}, nil},
-		"older": {Copy{NBCfg: 5, Changed: time.Unix(910, 0), Behind: 90, Differs: map[string]int{"Port_Binding": 2, "Chassis": 1}},
+		"older": {Copy{NBCfg: 5, Changed: time.Unix(910, 0), Behind: 90,
+			Differs: map[string]int{"Port_Binding": 2, "Chassis": 1}},
 			[]string{begin + "its last change is 1m30s older; nb_cfg 5 and 7; rows in only one of them: 1 of Chassis, 2 of Port_Binding"}},
 		"clocks that differ": {Copy{NBCfg: 5, Changed: time.Unix(1003, 0), Behind: -3},
 			[]string{begin + "its last change is 3s later although its nb_cfg is lower, so the clocks of the servers differ; nb_cfg 5 and 7; no rows of ports and switches are in only one of them"}},
@@ -43,7 +44,8 @@ func TestSentencesNameDeployments(t *testing.T) {
 	})
 	want := `the OVN NB databases are of 2 deployments, or of zones that OVN interconnects: "zone1" of a, b; c`
 	expect.Equal(t, got[len(got)-1], want, got)
-	zones := []Database{{Kind: workdir.NB, Name: "node1", Copies: []Copy{{Nodes: []string{"a"}}}}, {Kind: workdir.NB, Name: "node2", Copies: []Copy{{Nodes: []string{"b"}}}}}
+	zones := []Database{{Kind: workdir.NB, Name: "node1", Copies: []Copy{{Nodes: []string{"a"}}}},
+		{Kind: workdir.NB, Name: "node2", Copies: []Copy{{Nodes: []string{"b"}}}}}
 	expect.Equal(t, Sentences(zones), nil)
 }
 
@@ -75,7 +77,8 @@ func TestDatabasesOfAnEndedContext(t *testing.T) {
 func TestSentencesAreShort(t *testing.T) {
 	var databases []Database
 	for i := range 60 {
-		databases = append(databases, Database{Kind: workdir.NB, Copies: []Copy{{Nodes: []string{fmt.Sprintf("worker%02d", i)}}}})
+		databases = append(databases, Database{Kind: workdir.NB,
+			Copies: []Copy{{Nodes: []string{fmt.Sprintf("worker%02d", i)}}}})
 	}
 	expect.Equal(t, Sentences(databases), []string{"the OVN NB databases are of 60 deployments, or of zones that OVN interconnects: " +
 		"worker00; worker01; worker02; worker03; worker04; worker05; worker06; worker07; worker08; worker09; and 50 more"})

@@ -13,8 +13,8 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// TestReadersShareFiles has readers of a snapshot read one file, each from its beginning: it is opened once, and once more after it has
-// changed. Close closes it.
+// TestReadersShareFiles has readers of a snapshot read one file, each from its beginning: it is opened once, and once
+// more after it has changed. Close closes it.
 func TestReadersShareFiles(t *testing.T) {
 	wd, err := workdir.Find(t.TempDir())
 	if err != nil {
@@ -56,7 +56,8 @@ func TestReadersShareFiles(t *testing.T) {
 	}
 }
 
-// TestManyFilesLeaveDescriptors has a thousand files read, and then a database: all are read, and 800 at most stay open.
+// TestManyFilesLeaveDescriptors has a thousand files read, and then a database: all are read, and 800 at most stay
+// open.
 func TestManyFilesLeaveDescriptors(t *testing.T) {
 	wd, err := workdir.Find(t.TempDir())
 	if err != nil {

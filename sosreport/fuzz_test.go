@@ -14,7 +14,8 @@ import (
 
 // FuzzMangle checks that the file name of any command is one that sos could have given.
 func FuzzMangle(f *testing.F) {
-	for _, seed := range []string{"/usr/bin/ovs-ofctl dump-flows br0", "ovs-ofctl show br@@odd", "/sbin/x", "", "../..", strings.Repeat("ü", 300), "a\x00b\xff"} {
+	for _, seed := range []string{"/usr/bin/ovs-ofctl dump-flows br0", "ovs-ofctl show br@@odd", "/sbin/x", "", "../..",
+		strings.Repeat("ü", 300), "a\x00b\xff"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, command string) {
@@ -30,7 +31,10 @@ func FuzzMangle(f *testing.F) {
 func FuzzOpen(f *testing.F) {
 	whole := func(members ...member) []byte { return tarOf(&testing.T{}, members...) }
 	f.Add(whole(under(top, file(plugin+"ovs-vsctl_list-br", "br0\n"), symlink("etc/openvswitch/conf.db", "../x"))...))
-	f.Add(whole(under(top, file(plugin+"ovs-vsctl_list-br", "../br\n-x\n"), symlink(plugin+"ovs-ofctl_dump-flows_..br", "/etc/passwd"), hardlink("etc/openvswitch/conf.db", "etc/openvswitch/conf.db"), member{name: "etc/openvswitch/x.db", typ: tar.TypeFifo})...))
+	f.Add(whole(under(top, file(plugin+"ovs-vsctl_list-br", "../br\n-x\n"),
+		symlink(plugin+"ovs-ofctl_dump-flows_..br", "/etc/passwd"),
+		hardlink("etc/openvswitch/conf.db", "etc/openvswitch/conf.db"),
+		member{name: "etc/openvswitch/x.db", typ: tar.TypeFifo})...))
 	f.Add([]byte("\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4\x46"))
 	f.Add([]byte("\x1f\x8b\x08\x00"))
 	f.Add([]byte("BZh9"))
@@ -69,7 +73,8 @@ func checkSpooled(t *testing.T, spool, file, origin string) {
 func FuzzManifest(f *testing.F) {
 	const list = "br-int\nbr@odd\n"
 	captures.Captured(f, "manifest.json", 8192, func(content []byte) { f.Add(content, list) })
-	for _, text := range []string{"", "{", "[]", "null", `{"version":1}`, `{"version":"4.5","components":{"report":{"plugins":{"openvswitch":{"commands":[{"exec":"/usr/bin/ovs-ofctl dump-flows br-int","filepath":"../../../etc/passwd"},{"exec":"ovs-ofctl dump-flows ../x","filepath":"sos_commands/openvswitch/ovs-ofctl_dump-flows_br-int","truncated":true},null,{}]},"x":null}}}}`} {
+	for _, text := range []string{"", "{", "[]", "null", `{"version":1}`,
+		`{"version":"4.5","components":{"report":{"plugins":{"openvswitch":{"commands":[{"exec":"/usr/bin/ovs-ofctl dump-flows br-int","filepath":"../../../etc/passwd"},{"exec":"ovs-ofctl dump-flows ../x","filepath":"sos_commands/openvswitch/ovs-ofctl_dump-flows_br-int","truncated":true},null,{}]},"x":null}}}}`} {
 		f.Add([]byte(text), list)
 	}
 	f.Add([]byte(nil), "-x\na;touch b\n../br\n\n\x1b[31mred\n"+strings.Repeat("b", 300)+"\novs-vsctl: no\n")
@@ -78,7 +83,8 @@ func FuzzManifest(f *testing.F) {
 		kept := &archive.Tree{Files: map[string]archive.File{}}
 		for name, body := range map[string]string{
 			"sos_reports/manifest.json": string(manifest), plugin + "ovs-vsctl_-t_5_list-br": bridges,
-			plugin + "ovs-ofctl_dump-flows_br-int": "a", plugin + "ovs-ofctl_-O_OpenFlow13_dump-flows_br-int": "b", plugin + "ovs-ofctl_dump-flows_br_odd": "c",
+			plugin + "ovs-ofctl_dump-flows_br-int": "a", plugin + "ovs-ofctl_-O_OpenFlow13_dump-flows_br-int": "b",
+			plugin + "ovs-ofctl_dump-flows_br_odd": "c",
 		} {
 			file := filepath.Join(spool, strings.ReplaceAll(name, "/", "_"))
 			if err := os.WriteFile(file, []byte(body), 0o600); err != nil {
@@ -105,8 +111,10 @@ func FuzzManifest(f *testing.F) {
 // FuzzTops checks, for any names of an archive's entries, that a report's top folder
 // contains the files that mark it as a report, and that no report is inside another.
 func FuzzTops(f *testing.F) {
-	for _, name := range []string{"sosreport-x/etc/openvswitch/conf.db", "etc/openvswitch/conf.db", "x/host/var/lib/ovn/x.db",
-		"sos_commands/openvswitch/a\x00b", "a/sos_commands/openvswitch/sos_commands/x", "sos_commands", "etc/openvswitch/..db"} {
+	for _, name := range []string{"sosreport-x/etc/openvswitch/conf.db", "etc/openvswitch/conf.db",
+		"x/host/var/lib/ovn/x.db",
+		"sos_commands/openvswitch/a\x00b", "a/sos_commands/openvswitch/sos_commands/x", "sos_commands",
+		"etc/openvswitch/..db"} {
 		f.Add(name, "b/"+name)
 	}
 	f.Fuzz(func(t *testing.T, one, other string) {

@@ -90,7 +90,8 @@ func write(t *testing.T, name string, content []byte) string {
 
 // compressions holds the compressions of reports, by the suffix of their names.
 var compressions = map[string]archives.Compressor{
-	".tar.xz": archives.Xz{}, ".tar.gz": archives.Gz{}, ".tar.bz2": archives.Bz2{}, ".tar.zst": archives.Zstd{}, ".tar": nil,
+	".tar.xz": archives.Xz{}, ".tar.gz": archives.Gz{}, ".tar.bz2": archives.Bz2{}, ".tar.zst": archives.Zstd{},
+	".tar": nil,
 }
 
 func compress(t *testing.T, how archives.Compressor, content []byte) []byte {
@@ -205,7 +206,8 @@ func answers(t *testing.T, r *Report) answer {
 	t.Helper()
 	a := answer{r.Host, r.SosVersion, r.OVSVersion, r.OVNVersion, r.Bridges, r.Dangling, nil, nil}
 	for _, o := range r.All {
-		a.Outputs = append(a.Outputs, outputAnswer{o.Command, o.Bridge, o.OpenFlow.String(), o.Origin, o.Size, sum(t, o.Spooled, o.Size), o.Truncated})
+		a.Outputs = append(a.Outputs, outputAnswer{o.Command, o.Bridge, o.OpenFlow.String(), o.Origin, o.Size,
+			sum(t, o.Spooled, o.Size), o.Truncated})
 	}
 	for _, d := range r.Databases {
 		a.Databases = append(a.Databases, outputAnswer{"", "", "", d.Origin, d.Size, sum(t, d.Spooled, d.Size), d.Truncated})

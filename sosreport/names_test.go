@@ -55,7 +55,8 @@ func outputs(commands ...ran) []member {
 // names collide. The file names are the ones that sos 4.8.2 gave.
 func TestMangledNames(t *testing.T) {
 	commands := []ran{
-		{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br", "br@odd\nbr@@odd\nbr:1\nbr-tail-\nbr-tail\nbrücke\nбр0\nbr.1\nbr0\n", false},
+		{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br",
+			"br@odd\nbr@@odd\nbr:1\nbr-tail-\nbr-tail\nbrücke\nбр0\nbr.1\nbr0\n", false},
 		{"ovs-ofctl dump-flows br@odd", "ovs-ofctl_dump-flows_br_odd", "1", false},
 		{"ovs-ofctl dump-flows br@@odd", "ovs-ofctl_dump-flows_br_odd.1", "2", false},
 		{"ovs-ofctl dump-flows br:1", "ovs-ofctl_dump-flows_br_1", "3", false},
@@ -81,7 +82,8 @@ func TestMangledNames(t *testing.T) {
 				t.Errorf("%s: the flows of %s are %q", what, b, got)
 			}
 		}
-		if a, b := content(t, r, recording.Flows, "br@odd", "OpenFlow15"), content(t, r, recording.Flows, "br@@odd", "OpenFlow15"); a != "1" || b != "2" {
+		if a, b := content(t, r, recording.Flows, "br@odd", "OpenFlow15"),
+			content(t, r, recording.Flows, "br@@odd", "OpenFlow15"); a != "1" || b != "2" {
 			t.Errorf("%s: OpenFlow 1.5: %q, %q", what, a, b)
 		}
 		if got := content(t, r, workdir.RecordedDatapathFlows, "", ""); got != "dp" {
@@ -130,7 +132,8 @@ func TestSeveralDatapaths(t *testing.T) {
 	}
 	for range 20 {
 		for _, members := range [][]member{outputs(commands...), append(outputs(commands...), manifestOf(t, commands...))} {
-			if got := content(t, openMembers(t, under(top, members...)...), workdir.RecordedDatapathShow, "", ""); got != "user" {
+			if got := content(t, openMembers(t, under(top, members...)...), workdir.RecordedDatapathShow, "",
+				""); got != "user" {
 				t.Fatalf("the first is %q", got)
 			}
 		}
@@ -140,8 +143,9 @@ func TestSeveralDatapaths(t *testing.T) {
 // TestBridgesWithoutAList checks that the bridges are those of the flow dumps if the
 // list is missing or an error message.
 func TestBridgesWithoutAList(t *testing.T) {
-	failed := ran{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br", "2026-01-02T03:04:05Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n" +
-		"ovs-vsctl: unix:/var/run/openvswitch/db.sock: database connection failed (No such file or directory)\n", false}
+	failed := ran{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br",
+		"2026-01-02T03:04:05Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n" +
+			"ovs-vsctl: unix:/var/run/openvswitch/db.sock: database connection failed (No such file or directory)\n", false}
 	dump := ran{"ovs-ofctl dump-flows br@x", "ovs-ofctl_dump-flows_br_x", "flows", false}
 	r := openMembers(t, under(top, append(outputs(failed, dump), manifestOf(t, failed, dump))...)...)
 	if !reflect.DeepEqual(r.Bridges, []string{"br@x"}) || content(t, r, recording.Flows, "br@x", "") != "flows" {
@@ -153,7 +157,8 @@ func TestBridgesWithoutAList(t *testing.T) {
 	}
 	r = openMembers(t, under(top, file("sos_commands/ovn_host/ovs-vsctl_list-br", "br-int\n"),
 		file("sos_commands/ovn_host/ovs-ofctl_-O_OpenFlow13_dump-flows_br-int", "13"))...)
-	if !reflect.DeepEqual(r.Bridges, []string{"br-int"}) || content(t, r, recording.Flows, "br-int", "OpenFlow13") != "13" {
+	if !reflect.DeepEqual(r.Bridges, []string{"br-int"}) ||
+		content(t, r, recording.Flows, "br-int", "OpenFlow13") != "13" {
 		t.Errorf("of ovn_host: %q", r.Bridges)
 	}
 }
@@ -179,11 +184,15 @@ func TestPackageVersions(t *testing.T) {
 		members  []member
 		ovs, ovn string
 	}{
-		{[]member{file("sos_commands/rpm/package-data", "openvswitch3.1-3.1.0-65.el9fdp.x86_64\tx\t1\novn23.06-central-23.06.1-112.el9fdp.x86_64\tx\novn23.06-23.06.1-112.el9fdp.x86_64\tx\n"),
+		{[]member{file("sos_commands/rpm/package-data",
+			"openvswitch3.1-3.1.0-65.el9fdp.x86_64\tx\t1\novn23.06-central-23.06.1-112.el9fdp.x86_64\tx\novn23.06-23.06.1-112.el9fdp.x86_64\tx\n"),
 			symlink("installed-rpms", "sos_commands/rpm/package-data")}, "3.1.0", "23.06.1"},
 		{[]member{file("installed-rpms", "openvswitch2.15-2.15.0-99.el8fdp.x86_64   Mon\novn-2021-21.12.0-1.el8.x86_64  Mon\n")}, "2.15.0", "21.12.0"},
-		{[]member{file("sos_commands/dpkg/dpkg_-l", "ii  openvswitch-switch   3.1.0-2+deb12u1  amd64  x\nii  ovn-common   23.03.1-1~deb12u2   amd64   x\n")}, "3.1.0", "23.03.1"},
-		{[]member{file("sos_commands/rpm/package-data", "openvswitch-selinux-extra-policy-1.0-31.el9fdp.noarch\tx\n")}, "", ""},
+		{[]member{file("sos_commands/dpkg/dpkg_-l",
+			"ii  openvswitch-switch   3.1.0-2+deb12u1  amd64  x\nii  ovn-common   23.03.1-1~deb12u2   amd64   x\n")}, "3.1.0",
+			"23.03.1"},
+		{[]member{file("sos_commands/rpm/package-data", "openvswitch-selinux-extra-policy-1.0-31.el9fdp.noarch\tx\n")}, "",
+			""},
 	} {
 		r := openMembers(t, under(top, append(c.members, file(plugin+"ovs-vsctl_list-br", "br0\n"))...)...)
 		if r.OVSVersion != c.ovs || r.OVNVersion != c.ovn {
@@ -202,7 +211,8 @@ func TestHost(t *testing.T) {
 		{"sosreport-host0-obfuscated-2026-01-02-abcdefg/", "host0", nil},
 		{"sosreport-a-b.c-01234567-2026-01-02-abcdefg/", "a-b.c-01234567", nil},
 		{top, "n2", []member{file("etc/hostname", "n2\n")}},
-		{top, "n2.example", []member{file("sos_commands/host/hostname", "n2.example\n"), symlink("hostname", "sos_commands/host/hostname"), file("etc/hostname", "other")}},
+		{top, "n2.example", []member{file("sos_commands/host/hostname", "n2.example\n"),
+			symlink("hostname", "sos_commands/host/hostname"), file("etc/hostname", "other")}},
 		{"x/", "", nil},
 	} {
 		if r := openMembers(t, under(c.top, append(c.members, any)...)...); r.Host != c.want {
@@ -225,20 +235,33 @@ func TestLinks(t *testing.T) {
 	}{
 		{"a link before its target", []member{link, real}, "var/lib/openvswitch/conf.db", "the database", false, 0},
 		{"a link after its target", []member{real, link}, "var/lib/openvswitch/conf.db", "the database", false, 0},
-		{"an absolute link", []member{symlink("etc/openvswitch/conf.db", "/var/lib/openvswitch/conf.db"), real}, "var/lib/openvswitch/conf.db", "the database", false, 0},
-		{"a link to a link", []member{link, symlink("var/lib/openvswitch/conf.db", "other.db"), file("var/lib/openvswitch/other.db", "x")}, "var/lib/openvswitch/other.db", "x", false, 0},
+		{"an absolute link", []member{symlink("etc/openvswitch/conf.db", "/var/lib/openvswitch/conf.db"), real},
+			"var/lib/openvswitch/conf.db", "the database", false, 0},
+		{"a link to a link", []member{link, symlink("var/lib/openvswitch/conf.db", "other.db"),
+			file("var/lib/openvswitch/other.db", "x")}, "var/lib/openvswitch/other.db", "x", false, 0},
 		{"a dangling link", []member{link}, "", "", false, 1},
-		{"a link outside", []member{symlink("etc/openvswitch/conf.db", "../../../../../../../../etc/passwd")}, "", "", false, 1},
-		{"an absolute link to what the report lacks", []member{symlink("etc/openvswitch/conf.db", "/etc/passwd")}, "", "", false, 1},
-		{"a loop", []member{symlink("etc/openvswitch/conf.db", "a.db"), symlink("etc/openvswitch/a.db", "conf.db"), real}, "var/lib/openvswitch/conf.db", "the database", false, 2},
-		{"a link to itself", []member{symlink("etc/openvswitch/conf.db", "conf.db"), real}, "var/lib/openvswitch/conf.db", "the database", false, 1},
-		{"a link to a folder", []member{symlink("etc/openvswitch/conf.db", ".."), real}, "var/lib/openvswitch/conf.db", "the database", false, 1},
-		{"a tailed database", []member{symlink("host/var/lib/ovn/etc/ovnsb_db.db", "../../../../../sos_strings/ovn_central/host.var.lib.ovn.etc.ovnsb_db.db.tailed"),
-			file("sos_strings/ovn_central/host.var.lib.ovn.etc.ovnsb_db.db.tailed", "tail")}, "sos_strings/ovn_central/host.var.lib.ovn.etc.ovnsb_db.db.tailed", "tail", true, 0},
-		{"a hard link after its target", []member{real, hardlink("etc/openvswitch/conf.db", "var/lib/openvswitch/conf.db")}, "var/lib/openvswitch/conf.db", "the database", false, 0},
-		{"the same file twice", []member{file("etc/openvswitch/conf.db", "old"), file("etc/openvswitch/conf.db", "new")}, "etc/openvswitch/conf.db", "new", false, 0},
-		{"a link, then a file of its name", []member{link, file("etc/openvswitch/conf.db", "file")}, "etc/openvswitch/conf.db", "file", false, 0},
-		{"a file, then a link of its name", []member{file("etc/openvswitch/conf.db", "file"), link, real}, "var/lib/openvswitch/conf.db", "the database", false, 0},
+		{"a link outside", []member{symlink("etc/openvswitch/conf.db", "../../../../../../../../etc/passwd")}, "", "", false,
+			1},
+		{"an absolute link to what the report lacks", []member{symlink("etc/openvswitch/conf.db", "/etc/passwd")}, "", "",
+			false, 1},
+		{"a loop", []member{symlink("etc/openvswitch/conf.db", "a.db"), symlink("etc/openvswitch/a.db", "conf.db"), real},
+			"var/lib/openvswitch/conf.db", "the database", false, 2},
+		{"a link to itself", []member{symlink("etc/openvswitch/conf.db", "conf.db"), real}, "var/lib/openvswitch/conf.db",
+			"the database", false, 1},
+		{"a link to a folder", []member{symlink("etc/openvswitch/conf.db", ".."), real}, "var/lib/openvswitch/conf.db",
+			"the database", false, 1},
+		{"a tailed database", []member{symlink("host/var/lib/ovn/etc/ovnsb_db.db",
+			"../../../../../sos_strings/ovn_central/host.var.lib.ovn.etc.ovnsb_db.db.tailed"),
+			file("sos_strings/ovn_central/host.var.lib.ovn.etc.ovnsb_db.db.tailed", "tail")},
+			"sos_strings/ovn_central/host.var.lib.ovn.etc.ovnsb_db.db.tailed", "tail", true, 0},
+		{"a hard link after its target", []member{real, hardlink("etc/openvswitch/conf.db", "var/lib/openvswitch/conf.db")},
+			"var/lib/openvswitch/conf.db", "the database", false, 0},
+		{"the same file twice", []member{file("etc/openvswitch/conf.db", "old"), file("etc/openvswitch/conf.db", "new")},
+			"etc/openvswitch/conf.db", "new", false, 0},
+		{"a link, then a file of its name", []member{link, file("etc/openvswitch/conf.db", "file")},
+			"etc/openvswitch/conf.db", "file", false, 0},
+		{"a file, then a link of its name", []member{file("etc/openvswitch/conf.db", "file"), link, real},
+			"var/lib/openvswitch/conf.db", "the database", false, 0},
 	} {
 		for _, shape := range []string{"archive", "folder"} {
 			members := under(top, append(c.members, file(plugin+"ovs-vsctl_list-br", "br0\n"))...)

@@ -26,8 +26,10 @@ func TestRealReports(t *testing.T) {
 		host    string
 		dbs     []string
 	}{
-		"compute": {[]string{"br-int"}, "compute1", []string{"var/lib/openvswitch/conf.db", "var/lib/ovn/etc/ovnnb_db.db", "var/lib/ovn/etc/ovnsb_db.db"}},
-		"worker":  {[]string{"br-int", "breth0"}, "ovn-worker", []string{"var/lib/openvswitch/conf.db", "var/lib/ovn/etc/ovnnb_db.db", "var/lib/ovn/etc/ovnsb_db.db"}},
+		"compute": {[]string{"br-int"}, "compute1",
+			[]string{"var/lib/openvswitch/conf.db", "var/lib/ovn/etc/ovnnb_db.db", "var/lib/ovn/etc/ovnsb_db.db"}},
+		"worker": {[]string{"br-int", "breth0"}, "ovn-worker",
+			[]string{"var/lib/openvswitch/conf.db", "var/lib/ovn/etc/ovnnb_db.db", "var/lib/ovn/etc/ovnsb_db.db"}},
 	} {
 		r := open(t, realReports[name])
 		if !reflect.DeepEqual(r.Bridges, want.bridges) || r.Host != want.host || r.OVSVersion != "3.1.0" {
@@ -41,7 +43,8 @@ func TestRealReports(t *testing.T) {
 			t.Errorf("%s: databases %q", name, dbs)
 		}
 		for _, b := range want.bridges {
-			for _, m := range []recording.Name{recording.Flows, recording.Groups, recording.Meters, recording.TLVMap, workdir.RecordedShow, workdir.RecordedFDB, workdir.RecordedFeatures, workdir.RecordedBridgeFlows} {
+			for _, m := range []recording.Name{recording.Flows, recording.Groups, recording.Meters, recording.TLVMap,
+				workdir.RecordedShow, workdir.RecordedFDB, workdir.RecordedFeatures, workdir.RecordedBridgeFlows} {
 				if len(r.Outputs(m, b)) == 0 {
 					t.Errorf("%s: no %s of %s", name, m, b)
 				}
@@ -50,7 +53,9 @@ func TestRealReports(t *testing.T) {
 				t.Errorf("%s: the first dump of %s is %+v", name, b, first)
 			}
 		}
-		for _, m := range []recording.Name{workdir.RecordedDatapathFlows, "dpctl.dump-conntrack", workdir.RecordedDatapathShow, "list-interface", "list-bridge", "list-open_vswitch", workdir.RecordedBFD, workdir.RecordedRoutes, workdir.RecordedNeighbours, "ofproto.list-tunnels", workdir.RecordedTunnelPorts} {
+		for _, m := range []recording.Name{workdir.RecordedDatapathFlows, "dpctl.dump-conntrack",
+			workdir.RecordedDatapathShow, "list-interface", "list-bridge", "list-open_vswitch", workdir.RecordedBFD,
+			workdir.RecordedRoutes, workdir.RecordedNeighbours, "ofproto.list-tunnels", workdir.RecordedTunnelPorts} {
 			if len(r.Outputs(m, "")) != 1 {
 				t.Errorf("%s: %d outputs of %s", name, len(r.Outputs(m, "")), m)
 			}
@@ -299,7 +304,8 @@ func TestNotAReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := tarOf(t)
-	without := tarOf(t, file(top+"version.txt", "sosreport: 4.5.0\n"), file(top+"etc/hostname", "n1\n"), file(top+"sos_commands/kernel/uname_-a", "Linux\n"))
+	without := tarOf(t, file(top+"version.txt", "sosreport: 4.5.0\n"), file(top+"etc/hostname", "n1\n"),
+		file(top+"sos_commands/kernel/uname_-a", "Linux\n"))
 	for _, c := range []struct {
 		what   string
 		source string
@@ -309,7 +315,8 @@ func TestNotAReport(t *testing.T) {
 		{"a text", write(t, "t", []byte("hello\n")), ErrNotArchive},
 		{"a long text", write(t, "t", bytes.Repeat([]byte("hello\n"), 1000)), ErrNotArchive},
 		{"zeros", write(t, "z", make([]byte, 10240)), ErrNotArchive},
-		{"a compressed text", write(t, "t.gz", compress(t, compressions[".tar.gz"], bytes.Repeat([]byte("hello\n"), 1000))), ErrNotArchive},
+		{"a compressed text", write(t, "t.gz", compress(t, compressions[".tar.gz"], bytes.Repeat([]byte("hello\n"), 1000))),
+			ErrNotArchive},
 		{"a short compressed text", write(t, "t.xz", compress(t, compressions[".tar.xz"], []byte("hello\n"))), ErrNotArchive},
 		{"a compressed nothing", write(t, "n.gz", compress(t, compressions[".tar.gz"], nil)), ErrNotArchive},
 		{"a tar of nothing", write(t, "e.tar", empty), ErrNotArchive},
@@ -330,7 +337,8 @@ func TestNotAReport(t *testing.T) {
 	if r := open(t, write(t, "w.tar", without)); (len(r.Databases) > 0) || r.Host != "n1" {
 		t.Errorf("a report without OVS: host %q, HasOVS %v", r.Host, (len(r.Databases) > 0))
 	}
-	if _, err := Open(context.Background(), filepath.Join(dir, "missing"), t.TempDir(), archive.Default(), nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(context.Background(), filepath.Join(dir, "missing"), t.TempDir(), archive.Default(),
+		nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 }
@@ -360,7 +368,8 @@ func TestFolderOfReportsIsRefused(t *testing.T) {
 	extract(t, packed, dir)
 	for _, source := range []string{write(t, "two.tar", packed), dir} {
 		_, err := Open(context.Background(), source, t.TempDir(), archive.Default(), nil)
-		if err == nil || !strings.Contains(err.Error(), "sosreport-a-2026-01-02-aaaaaaa") || !strings.Contains(err.Error(), "sosreport-b-2026-01-02-bbbbbbb") {
+		if err == nil || !strings.Contains(err.Error(), "sosreport-a-2026-01-02-aaaaaaa") ||
+			!strings.Contains(err.Error(), "sosreport-b-2026-01-02-bbbbbbb") {
 			t.Errorf("%s: %v", source, err)
 		}
 	}

@@ -25,14 +25,18 @@ func TestTimeOfAReport(t *testing.T) {
 		want  string
 		day   bool
 	}{
-		"times of commands":    {"sosreport-n1-2026-11-22-abcdefg/", []member{file(manifests, commands), file(date, "Sat Nov 21 12:00:00 UTC 2026\n")}, "2026-11-21 23:43:09", false},
-		"output of date":       {"sosreport-n1-2026-11-22-abcdefg/", []member{file(manifests, endOnly), file(date, "Sat Nov  7 23:43:01 UTC 2026\n")}, "2026-11-07 23:43:01", false},
-		"end in the manifest":  {"sosreport-n1-2026-11-22-abcdefg/", []member{file(manifests, endOnly)}, "2026-11-22 01:43:09", false},
-		"name with a day":      {"sosreport-n1-label-0123-2026-11-22-abcdefg/", nil, "2026-11-22 00:00:00", true},
-		"name with a time":     {"sosreport-n1.0123-20261122014309/", nil, "2026-11-22 01:43:09", false},
-		"no date in the name":  {"n1/", nil, "", false},
-		"an impossible date":   {"sosreport-n1-2026-13-42-abcdefg/", nil, "", false},
-		"an impossible number": {"x/", []member{file(manifests, `{"components": {"report": {"plugins": {"a": {"commands": [{"start_time": 1e300}]}}}}}`)}, "", false},
+		"times of commands": {"sosreport-n1-2026-11-22-abcdefg/",
+			[]member{file(manifests, commands), file(date, "Sat Nov 21 12:00:00 UTC 2026\n")}, "2026-11-21 23:43:09", false},
+		"output of date": {"sosreport-n1-2026-11-22-abcdefg/",
+			[]member{file(manifests, endOnly), file(date, "Sat Nov  7 23:43:01 UTC 2026\n")}, "2026-11-07 23:43:01", false},
+		"end in the manifest": {"sosreport-n1-2026-11-22-abcdefg/", []member{file(manifests, endOnly)},
+			"2026-11-22 01:43:09", false},
+		"name with a day":     {"sosreport-n1-label-0123-2026-11-22-abcdefg/", nil, "2026-11-22 00:00:00", true},
+		"name with a time":    {"sosreport-n1.0123-20261122014309/", nil, "2026-11-22 01:43:09", false},
+		"no date in the name": {"n1/", nil, "", false},
+		"an impossible date":  {"sosreport-n1-2026-13-42-abcdefg/", nil, "", false},
+		"an impossible number": {"x/", []member{file(manifests,
+			`{"components": {"report": {"plugins": {"a": {"commands": [{"start_time": 1e300}]}}}}}`)}, "", false},
 	} {
 		members := under(c.top, append(c.files, file(listBr, "br-int\n"))...)
 		r, err := Open(t.Context(), write(t, "x.tar", tarOf(t, members...)), t.TempDir(), archive.Limits{}, nil)

@@ -24,7 +24,8 @@ func BenchmarkCheck(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := check.Run(b.Context(), snapshot.Of(wd), check.Options{Programs: rule.Programs{Runtime: process.Name, Runtimes: local.Runtimes}}); err != nil {
+		if _, err := check.Run(b.Context(), snapshot.Of(wd),
+			check.Options{Programs: rule.Programs{Runtime: process.Name, Runtimes: local.Runtimes}}); err != nil {
 			b.Fatal(err)
 		}
 	}

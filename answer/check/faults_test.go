@@ -40,8 +40,8 @@ type fault struct {
 	// causes names the rules that find what follows from the fault.
 	causes []string
 	// beside plants the fault in one round with the one before it, which it does not touch, or which it is
-	// itself, as another rule sees it. The findings of a round come first. One other finding may come before that of a single
-	// fault. In make test, which joins rounds, one other finding may come for each fault.
+	// itself, as another rule sees it. The findings of a round come first. One other finding may come before that of a
+	// single fault. In make test, which joins rounds, one other finding may come for each fault.
 	beside bool
 	// also has make test plant the fault, though one of its rule is planted in the other set or before it: for words that
 	// the other one does not have, as the names of pods, or for databases of each node.
@@ -72,14 +72,16 @@ func TestPlantedFaultsOfEachRelease(t *testing.T) {
 func plantFaults(t *testing.T, root string) {
 	t.Helper()
 	ovs.Need(t, "ovn-controller", "ovn-northd", "ovn-nbctl", "ovs-vswitchd", "ovsdb-tool", "ovs-ofctl", "unshare", "xz")
-	for name, planted := range map[string][][]fault{"openstack": kept(openstackFaults(), waiting()), "kubernetes-ic": kept(kubernetesFaults(), plantedInOpenStack())} {
+	for name, planted := range map[string][][]fault{"openstack": kept(openstackFaults(), waiting()),
+		"kubernetes-ic": kept(kubernetesFaults(), plantedInOpenStack())} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // some rounds only wait
-			err := sets.Live(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Root: root, Name: name}, func(s *sets.Set, folder string) error {
-				l := &live{t: t, set: s, folder: folder, here: root == "", steps: newSteps(t)}
-				l.breakAll(planted)
-				return nil
-			})
+			err := sets.Live(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Root: root, Name: name},
+				func(s *sets.Set, folder string) error {
+					l := &live{t: t, set: s, folder: folder, here: root == "", steps: newSteps(t)}
+					l.breakAll(planted)
+					return nil
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,8 +133,8 @@ func rounds(faults []fault) (all [][]fault) {
 	return all
 }
 
-// waiting are the rules that judge databases in which nothing has changed for ten seconds: make test plants their faults in the
-// other set.
+// waiting are the rules that judge databases in which nothing has changed for ten seconds: make test plants their
+// faults in the other set.
 func waiting() map[string]bool {
 	return map[string]bool{"stale-southbound": true, "chassis-behind": true}
 }
@@ -146,7 +148,8 @@ func plantedInOpenStack() map[string]bool {
 	return names
 }
 
-// kept returns the rounds that have a fault of a rule that was not planted before, up to three as one; in a sweep, all, one by one.
+// kept returns the rounds that have a fault of a rule that was not planted before, up to three as one; in a sweep,
+// all, one by one.
 func kept(faults []fault, planted map[string]bool) [][]fault {
 	if sweep.Whole() {
 		return rounds(faults)
@@ -166,7 +169,8 @@ func kept(faults []fault, planted map[string]bool) [][]fault {
 // plain reports whether nothing but the sentence and the rule of the faults of a round matters.
 func plain(round []fault) bool {
 	return !slices.ContainsFunc(round, func(f fault) bool {
-		return f.alone || f.sync != "" || f.quiet || f.later != "" || f.here || f.outputs || f.dumps || f.logs || len(f.causes) > 0
+		return f.alone || f.sync != "" || f.quiet || f.later != "" || f.here || f.outputs || f.dumps || f.logs ||
+			len(f.causes) > 0
 	})
 }
 
@@ -226,18 +230,25 @@ func (l *live) round(faults []fault) {
 
 // expect has a rule's finding with a text among the first most.
 func (l *live) expect(found []rule.Finding, most int, name, by, says string, start time.Time) {
-	at := slices.IndexFunc(found, func(one rule.Finding) bool { return one.Rule == by && strings.Contains(check.Line(one), says) })
+	at := slices.IndexFunc(found, func(one rule.Finding) bool {
+		return one.Rule == by &&
+			strings.Contains(check.Line(one), says)
+	})
 	if at < 0 || at >= most {
 		l.t.Errorf("%s: %s with %q is at place %d of:\n%s", name, by, says, at+1, linesOf(found))
 		return
 	}
-	l.t.Logf("%s: found at place %d of %d in %.1f s: %s", name, at+1, len(found), time.Since(start).Seconds(), check.Line(found[at]))
+	l.t.Logf("%s: found at place %d of %d in %.1f s: %s", name, at+1, len(found), time.Since(start).Seconds(),
+		check.Line(found[at]))
 }
 
-// withoutTraces leaves out what the faults of a live set may really leave behind: ovn-controllers that lack flows, and patch ports that
-// they made anew, with other numbers than those in the flows that the lab wrote once as ovnkube does.
+// withoutTraces leaves out what the faults of a live set may really leave behind: ovn-controllers that lack flows, and
+// patch ports that they made anew, with other numbers than those in the flows that the lab wrote once as ovnkube does.
 func withoutTraces(list []rule.Finding) []rule.Finding {
-	return slices.DeleteFunc(list, func(f rule.Finding) bool { return f.Rule == "drift" || f.Rule == "output-to-missing-port" })
+	return slices.DeleteFunc(list, func(f rule.Finding) bool {
+		return f.Rule == "drift" ||
+			f.Rule == "output-to-missing-port"
+	})
 }
 
 func key(f rule.Finding) string { return f.Rule + "\x00" + f.What }

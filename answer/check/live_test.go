@@ -61,8 +61,10 @@ func (l *live) tool(words []string) string {
 	}
 	home, central := l.homes(node)
 	argv := map[string][]string{
-		"nb": {"ovn-nbctl", "--db=unix:" + filepath.Join(central, "ovnnb_db.sock")}, "sb": {"ovn-sbctl", "--db=unix:" + filepath.Join(central, "ovnsb_db.sock")},
-		"northd": {"ovn-appctl", "-t", "ovn-northd"}, "vsctl": {"ovs-vsctl"}, "ofctl": {"ovs-ofctl", "-O", "OpenFlow15"}, "appctl": {"ovs-appctl"},
+		"nb":     {"ovn-nbctl", "--db=unix:" + filepath.Join(central, "ovnnb_db.sock")},
+		"sb":     {"ovn-sbctl", "--db=unix:" + filepath.Join(central, "ovnsb_db.sock")},
+		"northd": {"ovn-appctl", "-t", "ovn-northd"}, "vsctl": {"ovs-vsctl"}, "ofctl": {"ovs-ofctl", "-O", "OpenFlow15"},
+		"appctl":   {"ovs-appctl"},
 		"sbserver": {"ovs-appctl", "-t", filepath.Join(central, "ovnsb_db.ctl")},
 	}[tool]
 	if argv == nil {
@@ -99,8 +101,8 @@ func (l *live) await(text string, words []string) (printed string) {
 	return printed
 }
 
-// awaitLog returns when a program of a node has logged a text since the round began. words are the tool that sends a packet about
-// which it does, if it takes one, which may be lost.
+// awaitLog returns when a program of a node has logged a text since the round began. words are the tool that sends a
+// packet about which it does, if it takes one, which may be lost.
 func (l *live) awaitLog(node, program, text string, words []string) string {
 	l.t.Helper()
 	path, logged := l.logsOf(node)[program], ""
@@ -130,14 +132,16 @@ func (l *live) since(path string) string {
 // one for each of 40 addresses and 30 ports.
 func (l *live) multiply(node, bridge, acl string) string {
 	l.t.Helper()
-	found := strings.Fields(l.tool([]string{"sb@" + node, "--bare", "--columns=_uuid", "find", "Logical_Flow", "external_ids:stage-hint=" + acl[:8]}))
+	found := strings.Fields(l.tool([]string{"sb@" + node, "--bare", "--columns=_uuid", "find", "Logical_Flow",
+		"external_ids:stage-hint=" + acl[:8]}))
 	if len(found) == 0 {
 		l.t.Fatalf("ACL %s has no logical flow", acl)
 	}
 	var text strings.Builder
 	for address := range 40 {
 		for port := range 30 {
-			fmt.Fprintf(&text, "cookie=0x%s,table=44,priority=2001,tcp,metadata=0x1,nw_src=10.66.%d.1,tp_dst=%d,actions=drop\n", found[0][:8], address, 2000+port)
+			fmt.Fprintf(&text, "cookie=0x%s,table=44,priority=2001,tcp,metadata=0x1,nw_src=10.66.%d.1,tp_dst=%d,actions=drop\n",
+				found[0][:8], address, 2000+port)
 		}
 	}
 	file := filepath.Join(l.t.TempDir(), "flows")
@@ -168,8 +172,8 @@ var braces = regexp.MustCompile(`\{([a-z]+)(@[a-z0-9]+)?(?: ([^{}]*))?\}`)
 
 // expand replaces what is in braces: {net N}, {router N}, {port N}, {lrp N}, {pg N} and {provnet N} are the
 // names in OVN of what the lab calls N, as its functions of these names make them; {tap N} is the
-// interface of port N, and {folder} the folder of the set; {nb TABLE CONDITION COLUMN} is a column of a row, and so for sb. Of the zone of a
-// node these are {nb@NODE ...}.
+// interface of port N, and {folder} the folder of the set; {nb TABLE CONDITION COLUMN} is a column of a row, and so
+// for sb. Of the zone of a node these are {nb@NODE ...}.
 func (l *live) expand(text string) string {
 	for range strings.Count(text, "{") { // one may be within another
 		text = l.expandInner(text)
@@ -198,7 +202,8 @@ func (l *live) expandInner(text string) string {
 			return "tap" + madeUUID("port-" + name)[:11]
 		case "nb", "sb":
 			words := strings.Fields(name)
-			return strings.TrimSpace(l.tool([]string{parts[1] + parts[2], "--bare", "--columns=" + words[2], "find", words[0], words[1]}))
+			return strings.TrimSpace(l.tool([]string{parts[1] + parts[2], "--bare", "--columns=" + words[2], "find", words[0],
+				words[1]}))
 		}
 		return found
 	})
@@ -217,13 +222,15 @@ func (l *live) check(folder string) []rule.Finding {
 	if err != nil || s == nil {
 		l.t.Fatal(s, err)
 	}
-	report, err := check.Run(l.t.Context(), s, check.Options{Programs: rule.Programs{Runtime: process.Name, Runtimes: local.Runtimes}})
+	report, err := check.Run(l.t.Context(), s,
+		check.Options{Programs: rule.Programs{Runtime: process.Name, Runtimes: local.Runtimes}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	for _, text := range report.Unjudged {
 		// A fault was planted a moment ago, or only another release of OVN is installed here.
-		if !strings.Contains(text, "ovn-controller was installing flows") && !strings.Contains(text, "no OVN of the node's release") {
+		if !strings.Contains(text, "ovn-controller was installing flows") &&
+			!strings.Contains(text, "no OVN of the node's release") {
 			l.t.Errorf("not judged: %s", text)
 		}
 	}
@@ -253,7 +260,8 @@ func (l *live) collect(what recording) (folder string) {
 		if what.logs {
 			l.recordLogs(wd, node)
 		}
-		manifest := workdir.Manifest{Format: workdir.FormatVersion, Collections: []workdir.Collection{{Kind: workdir.OVS, Host: node, Recorded: time.Now()}}}
+		manifest := workdir.Manifest{Format: workdir.FormatVersion,
+			Collections: []workdir.Collection{{Kind: workdir.OVS, Host: node, Recorded: time.Now()}}}
 		if err := workdir.WriteJSON(filepath.Join(wd.Path(), "manifest.json"), manifest); err != nil {
 			l.t.Fatal(err)
 		}
@@ -296,7 +304,8 @@ func (l *live) recordOutputs(wd *workdir.Dir, node string) {
 	}
 	for _, bridge := range l.bridges(node) {
 		l.write(wd.BridgeRecorded(bridge, workdir.RecordedFDB), l.tool([]string{"appctl@" + node, "fdb/show", bridge}))
-		l.write(wd.BridgeRecorded(bridge, workdir.RecordedFDBStats), l.tool([]string{"appctl@" + node, "fdb/stats-show", bridge}))
+		l.write(wd.BridgeRecorded(bridge, workdir.RecordedFDBStats),
+			l.tool([]string{"appctl@" + node, "fdb/stats-show", bridge}))
 	}
 }
 
@@ -304,7 +313,8 @@ func (l *live) recordOutputs(wd *workdir.Dir, node string) {
 func (l *live) recordDumps(wd *workdir.Dir, node string) {
 	l.t.Helper()
 	for _, bridge := range l.bridges(node) {
-		for dump, name := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups", workdir.Meters: "dump-meters"} {
+		for dump, name := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups",
+			workdir.Meters: "dump-meters"} {
 			l.write(wd.DumpFile(bridge, dump), l.tool([]string{"ofctl@" + node, name, bridge}))
 		}
 		l.write(wd.BridgeRecorded(bridge, workdir.RecordedShow), l.tool([]string{"ofctl@" + node, "show", bridge}))
@@ -319,7 +329,8 @@ func (l *live) bridges(node string) []string {
 // shared databases are logs of the first node.
 func (l *live) logsOf(node string) map[string]string {
 	home, central := l.homes(node)
-	logs := map[string]string{"ovs-vswitchd": filepath.Join(home, "ovs", "ovs-vswitchd.log"), "ovn-controller": filepath.Join(home, "ovn", "ovn-controller.log")}
+	logs := map[string]string{"ovs-vswitchd": filepath.Join(home, "ovs", "ovs-vswitchd.log"),
+		"ovn-controller": filepath.Join(home, "ovn", "ovn-controller.log")}
 	if node == l.set.Nodes[0] || strings.HasPrefix(central, home) {
 		logs["ovn-northd"] = filepath.Join(central, "ovn-northd.log")
 	}
@@ -345,7 +356,8 @@ func (l *live) noteLogs(flush bool) {
 	}
 }
 
-// flushLogs has the daemons of a node write what they have logged: a thread of its own does that otherwise, at some time.
+// flushLogs has the daemons of a node write what they have logged: a thread of its own does that otherwise, at some
+// time.
 func (l *live) flushLogs(node string) {
 	l.t.Helper()
 	for program, path := range l.logsOf(node) {

@@ -35,7 +35,8 @@ func made() map[string][]string {
 		}
 		return names
 	}
-	return map[string][]string{"logs": files("logs"), "packages": files("packages"), "costly-rules": {"flows-of-no-row", "rule-multiplies-out", "rule-twice"}}
+	return map[string][]string{"logs": files("logs"), "packages": files("packages"),
+		"costly-rules": {"flows-of-no-row", "rule-multiplies-out", "rule-twice"}}
 }
 
 // TestEachRuleIsPlantedTwice fails for a rule that fewer than two planted faults are for, unless another test
@@ -82,7 +83,8 @@ func TestEachRuleIsPlantedTwice(t *testing.T) {
 	}
 }
 
-// TestEachRuleSaysWhatItReads fails for a rule that names no data, by which an all-clear would count it as one that looked.
+// TestEachRuleSaysWhatItReads fails for a rule that names no data, by which an all-clear would count it as one that
+// looked.
 func TestEachRuleSaysWhatItReads(t *testing.T) {
 	for _, r := range rules.All() {
 		if len(r.Needs) == 0 && r.Name != "data-lost" { // which reads what each collection writes

@@ -36,8 +36,8 @@ type change struct {
 	every time.Duration
 }
 
-// changeFiles plants faults in what was recorded in a folder, several at once and two in a sweep, and checks that nothing
-// else is found before them. The dumps are left out: flows are computed only where they matter.
+// changeFiles plants faults in what was recorded in a folder, several at once and two in a sweep, and checks that
+// nothing else is found before them. The dumps are left out: flows are computed only where they matter.
 func (l *live) changeFiles(folder string) {
 	l.t.Helper()
 	for _, node := range l.set.Nodes {
@@ -111,8 +111,10 @@ func (c change) lines() string {
 	times := max(c.times, 1)
 	for i := range times {
 		at := time.Now().UTC().Add(-5*time.Minute - time.Duration(times-i)*c.every)
-		all.WriteString(strings.NewReplacer("{n}", fmt.Sprint(i+1), "{vlog}", at.Format("2006-01-02T15:04:05.000Z"), "{iso}", at.Format("2006-01-02T15:04:05-0700"),
-			"{syslog}", at.Format(time.Stamp), "{oslo}", at.Format("2006-01-02 15:04:05.000"), "{day}", at.Format(time.DateOnly)).Replace(c.text) + "\n")
+		all.WriteString(strings.NewReplacer("{n}", fmt.Sprint(i+1), "{vlog}", at.Format("2006-01-02T15:04:05.000Z"), "{iso}",
+			at.Format("2006-01-02T15:04:05-0700"),
+			"{syslog}", at.Format(time.Stamp), "{oslo}", at.Format("2006-01-02 15:04:05.000"), "{day}",
+			at.Format(time.DateOnly)).Replace(c.text) + "\n")
 	}
 	return all.String()
 }

@@ -34,7 +34,8 @@ func checkTicket(t *testing.T, name, text string) *check.Report {
 	if _, _, err := collect.Collect(t.Context(), wd, collect.Files{Paths: []string{file}}, collect.Options{}); err != nil {
 		t.Fatalf("collecting the ticket: %v", err)
 	}
-	looked, err := check.Run(t.Context(), snapshot.Of(wd), check.Options{Programs: rule.Programs{Runtime: runtime.Auto, Runtimes: local.Runtimes}})
+	looked, err := check.Run(t.Context(), snapshot.Of(wd),
+		check.Options{Programs: rule.Programs{Runtime: runtime.Auto, Runtimes: local.Runtimes}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,8 @@ func TestTicketOfASwitch(t *testing.T) {
 	}
 }
 
-// TestFlowsToMissingPorts checks that flows and groups are found that send packets to a port which ovs-ofctl show does not list.
+// TestFlowsToMissingPorts checks that flows and groups are found that send packets to a port which ovs-ofctl show does
+// not list.
 func TestFlowsToMissingPorts(t *testing.T) {
 	const (
 		show   = "$ ovs-ofctl -O OpenFlow13 show br0\nOFPT_FEATURES_REPLY (OF1.3) (xid=0x2): dpid:0000aabbccddee01\n 1(p1): addr:02:00:00:00:00:01\n     config:     0\n     state:      LIVE\n LOCAL(br0): addr:aa:bb:cc:dd:ee:01\n"
@@ -95,20 +97,26 @@ func TestFlowsToMissingPorts(t *testing.T) {
 		groups = "$ ovs-ofctl -O OpenFlow13 dump-groups br0\nOFPST_GROUP_DESC reply (OF1.3) (xid=0x2):\n group_id=3,type=all,bucket=actions=output:1,bucket=actions=output:4\n"
 	)
 	flow := func(packets int, actions string) string {
-		return fmt.Sprintf(" cookie=0x0, duration=1s, table=%d, n_packets=%[1]d, n_bytes=0, priority=1 actions=%s\n", packets, actions)
+		return fmt.Sprintf(" cookie=0x0, duration=1s, table=%d, n_packets=%[1]d, n_bytes=0, priority=1 actions=%s\n", packets,
+			actions)
 	}
 	missing := func(port, by string) string {
-		return fmt.Sprintf("warning: bridge br0 has no port %s: packets are sent there by %s [output-to-missing-port]", port, by)
+		return fmt.Sprintf("warning: bridge br0 has no port %s: packets are sent there by %s [output-to-missing-port]", port,
+			by)
 	}
 	for name, c := range map[string]struct {
 		text string
 		want []string
 	}{
-		"by number":             {show + whole + dump + flow(5, "output:775") + flow(2, "set_field:1->reg0,output:775"), []string{missing("775", "2 flows (7 packets)")}},
-		"by name":               {show + whole + dump + flow(1, "output:tap1") + flow(2, "output:p1"), []string{missing("tap1", "1 flow (1 packet)")}},
-		"two ports":             {show + whole + dump + flow(5, "output:8,output:9"), []string{missing("8", "1 flow (5 packets)"), missing("9", "1 flow (5 packets)")}},
-		"a group":               {show + whole + groups + dump + flow(5, "group:3"), []string{missing("4", "group 3")}},
-		"ports that exist":      {show + whole + dump + flow(5, "output:1,LOCAL,IN_PORT,CONTROLLER:128,output:NXM_NX_REG15[],NORMAL") + flow(6, "output:p1"), nil},
+		"by number": {show + whole + dump + flow(5, "output:775") + flow(2, "set_field:1->reg0,output:775"),
+			[]string{missing("775", "2 flows (7 packets)")}},
+		"by name": {show + whole + dump + flow(1, "output:tap1") + flow(2, "output:p1"),
+			[]string{missing("tap1", "1 flow (1 packet)")}},
+		"two ports": {show + whole + dump + flow(5, "output:8,output:9"),
+			[]string{missing("8", "1 flow (5 packets)"), missing("9", "1 flow (5 packets)")}},
+		"a group": {show + whole + groups + dump + flow(5, "group:3"), []string{missing("4", "group 3")}},
+		"ports that exist": {show + whole + dump + flow(5,
+			"output:1,LOCAL,IN_PORT,CONTROLLER:128,output:NXM_NX_REG15[],NORMAL") + flow(6, "output:p1"), nil},
 		"a show that is cut":    {show + dump + flow(5, "output:775"), nil},
 		"no show of the bridge": {dump + flow(5, "output:775"), nil},
 	} {
@@ -120,8 +128,9 @@ func TestFlowsToMissingPorts(t *testing.T) {
 func TestAllClearNamesItsData(t *testing.T) {
 	numbers := regexp.MustCompile(`^nothing found on 1 node by (\d+) of \d+ rules; \d+ had no data: (.*)$`)
 	for name, c := range map[string]struct{ file, text, missing string }{
-		"flows":    {"a.md", flowsOfBridge, "no OVN NB database, no OVN SB database, no database of Open vSwitch"},
-		"a log":    {"a.log", "2026-05-07T06:44:05.386Z|00011|bridge|INFO|bridge br0: added interface eth0 on port 1\n", "no OVN NB database, no OVN SB database, no database of Open vSwitch, no dump of OpenFlow flows"},
+		"flows": {"a.md", flowsOfBridge, "no OVN NB database, no OVN SB database, no database of Open vSwitch"},
+		"a log": {"a.log", "2026-05-07T06:44:05.386Z|00011|bridge|INFO|bridge br0: added interface eth0 on port 1\n",
+			"no OVN NB database, no OVN SB database, no database of Open vSwitch, no dump of OpenFlow flows"},
 		"old logs": {"a.txt", "Oct 30 20:50:21|00466|netdev|WARN|failed to get flags for network device qr-aee0b42e-33: No such device\n", "no OVN NB database, "},
 	} {
 		r := checkTicket(t, c.file, c.text)
@@ -150,26 +159,34 @@ func TestBonds(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a member without a partner": {bondShown + negotiated + up + "member eno2: disabled\n  may_enable: false\n\n" + lacp + "member: eno1: current attached\n" + partner + "  may_enable: true\n\nmember: eno2: defaulted detached\n" + partner + "  may_enable: false\n",
-			[]string{"warning: 1 of 2 members of bond bond0 may not carry packets: eno2 [bond-member-down]", "warning: the partner of member eno2 of bond bond0 does not answer LACP (defaulted) [lacp-without-partner]"}},
-		"Open vSwitch before 2.15 with both members down": {bondShown + "lacp_status: off\nactive slave mac: 00:00:00:00:00:00(none)\n\nslave p1: disabled\n\tmay_enable: false\n\nslave p2: disabled\n\tmay_enable: false\n\n",
+		"a member without a partner": {bondShown + negotiated + up + "member eno2: disabled\n  may_enable: false\n\n" + lacp +
+			"member: eno1: current attached\n" + partner + "  may_enable: true\n\nmember: eno2: defaulted detached\n" + partner +
+			"  may_enable: false\n",
+			[]string{"warning: 1 of 2 members of bond bond0 may not carry packets: eno2 [bond-member-down]",
+				"warning: the partner of member eno2 of bond bond0 does not answer LACP (defaulted) [lacp-without-partner]"}},
+		"Open vSwitch before 2.15 with both members down": {bondShown +
+			"lacp_status: off\nactive slave mac: 00:00:00:00:00:00(none)\n\nslave p1: disabled\n\tmay_enable: false\n\nslave p2: disabled\n\tmay_enable: false\n\n",
 			[]string{"error: no member of bond bond0 is enabled: p1, p2 [bond-member-down]"}},
 		"no active member": {bondShown + "lacp_status: off\nactive member mac: 00:00:00:00:00:00(none)\n\nmember p1: enabled\n  may_enable: true\n\n",
 			[]string{"error: bond bond0 has no active member [bond-member-down]"}},
-		"a link that has just gone": {bondShown + negotiated + up + "member eno2: enabled\n  downdelay expires in 80 ms\n  may_enable: false\n\n",
+		"a link that has just gone": {bondShown + negotiated + up +
+			"member eno2: enabled\n  downdelay expires in 80 ms\n  may_enable: false\n\n",
 			[]string{"warning: 1 of 2 members of bond bond0 may not carry packets: eno2 [bond-member-down]"}},
-		"healthy":      {bondShown + negotiated + up + "member eno2: enabled\n  may_enable: true\n  hash 7: 12 kB load\n\n" + lacp + "member: eno1: current attached\n" + partner + "\nmember: eno2: current attached\n" + partner, nil},
-		"cut off":      {bondShown + "lacp_status: off\n\nmember p1: enabled\n", nil},
-		"no partner":   {lacp + "member: eno1: defaulted detached\n" + partner + "\nmember: eno2: expired attached\n" + partner, []string{"error: the partner of member eno1 of bond bond0 does not answer LACP (defaulted) [lacp-without-partner]", "error: the partner of member eno2 of bond bond0 has stopped answering LACP (expired) [lacp-without-partner]"}},
-		"two systems":  {lacp + "slave: eno1: current attached\n" + partner + "\nslave: eno2: current detached\n" + partner, []string{"warning: LACP does not let member eno2 into bond bond0 (detached): its partner is another system than that of the other members, or has another key [lacp-without-partner]"}},
+		"healthy": {bondShown + negotiated + up + "member eno2: enabled\n  may_enable: true\n  hash 7: 12 kB load\n\n" +
+			lacp + "member: eno1: current attached\n" + partner + "\nmember: eno2: current attached\n" + partner, nil},
+		"cut off": {bondShown + "lacp_status: off\n\nmember p1: enabled\n", nil},
+		"no partner": {lacp + "member: eno1: defaulted detached\n" + partner + "\nmember: eno2: expired attached\n" +
+			partner, []string{"error: the partner of member eno1 of bond bond0 does not answer LACP (defaulted) [lacp-without-partner]", "error: the partner of member eno2 of bond bond0 has stopped answering LACP (expired) [lacp-without-partner]"}},
+		"two systems": {lacp + "slave: eno1: current attached\n" + partner + "\nslave: eno2: current detached\n" + partner,
+			[]string{"warning: LACP does not let member eno2 into bond bond0 (detached): its partner is another system than that of the other members, or has another key [lacp-without-partner]"}},
 		"falling back": {bondShown + "lacp_status: configured\nlacp_fallback_ab: true\nactive member mac: 02:00:00:12:15:58(eno1)\n\n" + up + lacp + "member: eno1: defaulted detached\n" + partner, []string{"warning: the partner of member eno1 of bond bond0 does not answer LACP (defaulted) [lacp-without-partner]"}},
 	} {
 		t.Run(name, func(t *testing.T) { expect.Equal(t, found(checkTicket(t, "ticket.md", c.text)), c.want) })
 	}
 }
 
-// TestLogsInEachForm checks that a fault which a log shows is found in each form of the log: in a file of any name, in one that is
-// named as logs are, and in a ticket, below prose and above the output of a command.
+// TestLogsInEachForm checks that a fault which a log shows is found in each form of the log: in a file of any name, in
+// one that is named as logs are, and in a ticket, below prose and above the output of a command.
 func TestLogsInEachForm(t *testing.T) {
 	const vlog = "2022-05-24T20:51:11.001Z|00592|bridge|WARN|could not open network device eth9 (No such device)"
 	for name, c := range map[string]struct {
@@ -196,7 +213,8 @@ func TestLogsInEachForm(t *testing.T) {
 			"issue.md":         "Our bridge has lost a port. The log says:\n\n" + c.line + "\n\n" + flowsOfBridge,
 		} {
 			r := checkTicket(t, file, text)
-			expect.Equal(t, found(r), []string{"error: ovs-vswitchd could not add port eth9: No such device [port-not-added]"}, name+" in "+file)
+			expect.Equal(t, found(r), []string{"error: ovs-vswitchd could not add port eth9: No such device [port-not-added]"},
+				name+" in "+file)
 			if len(r.Findings) == 1 && r.Findings[0].At.IsZero() == c.dated {
 				t.Errorf("%s in %s: the finding is of %s", name, file, r.Findings[0].At)
 			}

@@ -112,7 +112,8 @@ func agree(t *testing.T, report *cluster.Report, files []cluster.Member) {
 		}
 		for _, p := range c.Problems {
 			switch p.Kind {
-			case cluster.Contradicting, cluster.RefusedLog, cluster.LostRecords, cluster.CutOff, cluster.SameServer, cluster.TwoClusters:
+			case cluster.Contradicting, cluster.RefusedLog, cluster.LostRecords, cluster.CutOff, cluster.SameServer,
+				cluster.TwoClusters:
 				wrong = true
 			}
 		}
@@ -222,7 +223,8 @@ func (l *lab) run(m *ovs.Member, command string) {
 }
 
 func (l *lab) here(m *ovs.Member, command string) string {
-	return strings.NewReplacer("/var/lib/ovn/ovnnb_db.db", m.File, "/var/run/ovn/ovnnb_db.ctl", m.Control()).Replace(command)
+	return strings.NewReplacer("/var/lib/ovn/ovnnb_db.db", m.File, "/var/run/ovn/ovnnb_db.ctl",
+		m.Control()).Replace(command)
 }
 
 // without returns the members but for some.
@@ -720,7 +722,8 @@ func TestFileSystemIsFull(t *testing.T) {
 	l, full := fullFileSystem(t)
 	kind, words := cluster.Failed, "disk is full"
 	ovs.Await(t, "the leader to miss the member", func() bool { // for two election timers
-		if log, err := raft.Read(t.Context(), nil, full.File); err == nil && log.Gap { // a short record had room, so the file is broken already
+		if log, err := raft.Read(t.Context(), nil, full.File); err == nil &&
+			log.Gap { // a short record had room, so the file is broken already
 			kind, words = cluster.RefusedLog, "a full disk"
 		}
 		return problem(l.examine(l.collect(l.Members, l.Members...)), kind) != nil
@@ -766,7 +769,8 @@ func TestCollectedWhileItChanges(t *testing.T) {
 				return
 			default:
 			}
-			if err := leader.TryTransact(fmt.Sprintf(`{"op":"insert","table":"Logical_Switch","row":{"name":"more%d"}}`, i)); err != nil {
+			if err := leader.TryTransact(fmt.Sprintf(`{"op":"insert","table":"Logical_Switch","row":{"name":"more%d"}}`,
+				i)); err != nil {
 				ended <- err
 				return
 			}

@@ -30,7 +30,8 @@ func TestFilesOfWorkdirs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		paths := map[string]string{"main": staging.Database(workdir.NB), "ctl-2": staging.Member(workdir.NB, "ctl-2"), "status": staging.MemberStatus(workdir.NB, "ctl-2")}
+		paths := map[string]string{"main": staging.Database(workdir.NB), "ctl-2": staging.Member(workdir.NB, "ctl-2"),
+			"status": staging.MemberStatus(workdir.NB, "ctl-2")}
 		for name, origin := range files {
 			file, err := staging.Copy(t.Context(), strings.NewReader(contents[name]), paths[name])
 			if err != nil {
@@ -44,8 +45,11 @@ func TestFilesOfWorkdirs(t *testing.T) {
 		}
 		return wd
 	}
-	first := install("ctl-1", map[string]string{"main": "var/lib/ovn/ovnnb_db.db", "ctl-2": "sosreport-ctl-2.tar.xz: etc/ovn/ovnnb_db.db", "status": "x"}, workdir.Collection{Kind: workdir.NB, Host: "ctl-1"})
-	second := install("cmp-1", map[string]string{"main": "sosreport-ctl-1.tar.xz: var/lib/ovn/ovnnb_db.db"}, workdir.Collection{Kind: workdir.NB, Host: "cmp-1"})
+	first := install("ctl-1", map[string]string{"main": "var/lib/ovn/ovnnb_db.db",
+		"ctl-2": "sosreport-ctl-2.tar.xz: etc/ovn/ovnnb_db.db", "status": "x"},
+		workdir.Collection{Kind: workdir.NB, Host: "ctl-1"})
+	second := install("cmp-1", map[string]string{"main": "sosreport-ctl-1.tar.xz: var/lib/ovn/ovnnb_db.db"},
+		workdir.Collection{Kind: workdir.NB, Host: "cmp-1"})
 	found, err := cluster.Files(first, second)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +58,9 @@ func TestFilesOfWorkdirs(t *testing.T) {
 	for _, m := range found {
 		got = append(got, m.Name+" "+m.Place+" "+m.Status)
 	}
-	expect.Equal(t, got, []string{"ctl-1:/var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnnb_db.db ", "ctl-2:/etc/ovn/ovnnb_db.db /etc/ovn/ovnnb_db.db ", "db/ovn_nb/members/ctl-2.status  " + status, "db/ovn_nb/members/ctl-2.status  " + status}, "files")
+	expect.Equal(t, got, []string{"ctl-1:/var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnnb_db.db ",
+		"ctl-2:/etc/ovn/ovnnb_db.db /etc/ovn/ovnnb_db.db ", "db/ovn_nb/members/ctl-2.status  " + status,
+		"db/ovn_nb/members/ctl-2.status  " + status}, "files")
 }
 
 func TestPlaceOf(t *testing.T) {

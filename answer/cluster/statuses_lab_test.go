@@ -46,15 +46,19 @@ func (l *lab) sameServers(what string, statuses *cluster.Cluster) {
 	}
 	files := report.Clusters[0]
 	expect.Equal(l.t, statuses.Database+" "+statuses.ID, files.Database+" "+files.ID, what+": cluster")
-	expect.Equal(l.t, slices.Sorted(maps.Values(statuses.Committed)), slices.Sorted(maps.Values(files.Committed)), what+": addresses")
+	expect.Equal(l.t, slices.Sorted(maps.Values(statuses.Committed)), slices.Sorted(maps.Values(files.Committed)),
+		what+": addresses")
 	for id, address := range statuses.Committed {
-		if !slices.ContainsFunc(slices.Sorted(maps.Keys(files.Committed)), func(full string) bool { return strings.HasPrefix(full, id) && files.Committed[full] == address }) {
+		if !slices.ContainsFunc(slices.Sorted(maps.Keys(files.Committed)),
+			func(full string) bool { return strings.HasPrefix(full, id) && files.Committed[full] == address }) {
 			l.t.Errorf("%s: %s at %s is not in the files", what, id, address)
 		}
 	}
 	led := slices.DeleteFunc(slices.Clone(files.Terms), func(term cluster.Term) bool { return term.Leader == "" })
-	if last := led[len(led)-1]; statuses.Leader == "" || !strings.HasPrefix(last.Leader, statuses.Leader) || statuses.Terms[0].Last != last.Last {
-		l.t.Errorf("%s: leader %s in term %d, by the files %s in term %d", what, statuses.Leader, statuses.Terms[0].Last, last.Leader, last.Last)
+	if last := led[len(led)-1]; statuses.Leader == "" || !strings.HasPrefix(last.Leader, statuses.Leader) ||
+		statuses.Terms[0].Last != last.Last {
+		l.t.Errorf("%s: leader %s in term %d, by the files %s in term %d", what, statuses.Leader, statuses.Terms[0].Last,
+			last.Leader, last.Last)
 	}
 }
 
@@ -72,7 +76,8 @@ func faults(c *cluster.Cluster) (kinds []cluster.Kind) {
 func (l *lab) only(what string, c *cluster.Cluster, kind cluster.Kind, named ...*ovs.Member) *cluster.Problem {
 	l.t.Helper()
 	if got := faults(c); len(got) != 1 || got[0] != kind {
-		l.t.Fatalf("%s: problems %v instead of %s: %s", what, got, kind, printed(&cluster.Report{Clusters: []*cluster.Cluster{c}}))
+		l.t.Fatalf("%s: problems %v instead of %s: %s", what, got, kind,
+			printed(&cluster.Report{Clusters: []*cluster.Cluster{c}}))
 	}
 	for _, m := range named {
 		l.says(c.Problems[0], m.Address)
@@ -112,15 +117,16 @@ func (l *lab) statusesOfSound() {
 // allKnow reports whether all members that run know a leader.
 func (l *lab) allKnow() bool {
 	for _, m := range l.Members {
-		if status := m.Status(); m.Running() && (strings.Contains(status, "Leader: unknown\n") || !strings.Contains(status, "Status: cluster member\n")) {
+		if status := m.Status(); m.Running() &&
+			(strings.Contains(status, "Leader: unknown\n") || !strings.Contains(status, "Status: cluster member\n")) {
 			return false
 		}
 	}
 	return true
 }
 
-// statusesOfCutOff compares what statuses show of a member that asks for votes in vain while the others go on: from itself, from
-// all, from the leader.
+// statusesOfCutOff compares what statuses show of a member that asks for votes in vain while the others go on: from
+// itself, from all, from the leader.
 func (l *lab) statusesOfCutOff(apart *ovs.Member) {
 	l.t.Helper()
 	others, leader := l.without(apart), l.leaderWithout(apart)
@@ -147,11 +153,12 @@ func (l *lab) statusesOfJoining(joining *ovs.Member, why string, down ...*ovs.Me
 	l.t.Errorf("no join that is stuck in %s", printed(&cluster.Report{Clusters: []*cluster.Cluster{c}}))
 }
 
-// statusesOfNewID compares what statuses show of a member that joined again with a new file: from all, from itself, and from the leader once
-// that misses the old id.
+// statusesOfNewID compares what statuses show of a member that joined again with a new file: from all, from itself,
+// and from the leader once that misses the old id.
 func (l *lab) statusesOfNewID(leader, again *ovs.Member, old string) {
 	l.t.Helper()
-	for what, from := range map[string][]*ovs.Member{"from all": l.Members, "from itself": {again}, "from the leader": {leader}} {
+	for what, from := range map[string][]*ovs.Member{"from all": l.Members, "from itself": {again},
+		"from the leader": {leader}} {
 		c := l.seen(from...)
 		p := l.only("new id, "+what, c, cluster.SameAddress, again)
 		if what != "from the leader" || len(p.Servers) == 1 {
@@ -169,12 +176,14 @@ func (l *lab) statusesOfLostMajority(left []*ovs.Member, lost ...*ovs.Member) *c
 		p = l.only("a majority is killed, "+what, c, cluster.NoQuorum, lost...)
 		expect.Equal(l.t, addresses(c, p.Servers), addressesOf(lost...), what)
 		expect.Equal(l.t, c.Leader, "", "leader, "+what)
-		l.says(p, fmt.Sprintf("of its %d servers", len(left)+len(lost)), fmt.Sprintf("reaches %d with itself, and %d are needed", len(left), (len(left)+len(lost))/2+1))
+		l.says(p, fmt.Sprintf("of its %d servers", len(left)+len(lost)),
+			fmt.Sprintf("reaches %d with itself, and %d are needed", len(left), (len(left)+len(lost))/2+1))
 	}
 	return p
 }
 
-// TestStatusesOfFiveMembers compares what statuses show with what the files do, while first a minority and then a majority is killed.
+// TestStatusesOfFiveMembers compares what statuses show with what the files do, while first a minority and then a
+// majority is killed.
 func TestStatusesOfFiveMembers(t *testing.T) {
 	l := start(t, 5)
 	l.statusesOfSound()
@@ -182,7 +191,8 @@ func TestStatusesOfFiveMembers(t *testing.T) {
 	gone := l.Other(leader)
 	follower := l.Other(leader, gone)
 	gone.Kill()
-	for what, from := range map[string][]*ovs.Member{"from the leader": {leader}, "from a follower": {follower}, "from all that run": l.without(gone)} {
+	for what, from := range map[string][]*ovs.Member{"from the leader": {leader}, "from a follower": {follower},
+		"from all that run": l.without(gone)} {
 		l.Wait("it is missed, "+what, func() bool { return len(faults(l.seen(from...))) > 0 })
 		c := l.seen(from...)
 		p := l.only("one is killed, "+what, c, cluster.Dead, gone)
@@ -232,9 +242,10 @@ func (l *lab) logOfLostMajority(left *ovs.Member, lost ...*ovs.Member) {
 func inLog(t *testing.T, text string) *cluster.Cluster {
 	t.Helper()
 	report := &cluster.Report{}
-	err := report.AddLogs(t.Context(), []cluster.Log{{Name: "ovsdb-server.log", Open: func(ctx context.Context) (*daemonlog.Reader, error) {
-		return daemonlog.NewReader(ctx, strings.NewReader(text), "ovsdb-server", daemonlog.Options{})
-	}}})
+	err := report.AddLogs(t.Context(), []cluster.Log{{Name: "ovsdb-server.log",
+		Open: func(ctx context.Context) (*daemonlog.Reader, error) {
+			return daemonlog.NewReader(ctx, strings.NewReader(text), "ovsdb-server", daemonlog.Options{})
+		}}})
 	if err != nil || len(report.Clusters) != 1 {
 		t.Fatalf("%v: %s", err, printed(report))
 	}

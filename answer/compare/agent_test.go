@@ -22,7 +22,8 @@ func TestLocalVLANsAreNoChange(t *testing.T) {
 		}
 		s.Ofctl("del-flows", "br-int")
 		for _, flow := range []string{
-			fmt.Sprintf("table=0,in_port=%d,actions=load:%d->NXM_NX_REG5[],load:%d->NXM_NX_REG6[],resubmit(,71)", first, first, red),
+			fmt.Sprintf("table=0,in_port=%d,actions=load:%d->NXM_NX_REG5[],load:%d->NXM_NX_REG6[],resubmit(,71)", first, first,
+				red),
 			fmt.Sprintf("table=71,reg5=%d,reg6=%d,actions=conjunction(%d,1/2)", second, blue, cookie),
 			fmt.Sprintf("table=60,dl_vlan=%d,actions=strip_vlan,output:%d,output:%d", blue, first, second),
 			fmt.Sprintf("table=61,ip,actions=mod_vlan_vid:%d,NORMAL", red),
@@ -38,5 +39,6 @@ func TestLocalVLANsAreNoChange(t *testing.T) {
 	}
 	wire(88, 2, 1, 22, 21)
 	s.Ofctl("add-flow", "br-int", "table=61,tcp,actions=mod_vlan_vid:1,NORMAL")
-	expectLines(t, compared(t, before, l.capture()), "added: flow of br-int, table 61 of node compute1: table=61,priority=32768,tcp; actions push_vlan:0x8100,set_field:network net-tap-blue->vlan_vid,NORMAL")
+	expectLines(t, compared(t, before, l.capture()),
+		"added: flow of br-int, table 61 of node compute1: table=61,priority=32768,tcp; actions push_vlan:0x8100,set_field:network net-tap-blue->vlan_vid,NORMAL")
 }

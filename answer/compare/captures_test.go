@@ -30,7 +30,8 @@ func TestReportsOfRealNodesNameOnlyWhatChanged(t *testing.T) {
 		plantChange(t, changed)
 		for _, version := range versions {
 			for _, databases := range []bool{true, false} {
-				t.Run(strings.Join([]string{filepath.Base(name), version, map[bool]string{true: "with databases", false: "without databases"}[databases]}, ", "), func(t *testing.T) {
+				t.Run(strings.Join([]string{filepath.Base(name), version,
+					map[bool]string{true: "with databases", false: "without databases"}[databases]}, ", "), func(t *testing.T) {
 					old := unpack()
 					captures.KeepDumps(t, old, map[string]string{"dump-flows": version, "dump-groups": version})
 					if !databases {
@@ -130,7 +131,8 @@ func comparedReports(t *testing.T, older, newer string) *compare.Comparison {
 // changed there is not known.
 func TestNothingCollectedIsNotCompared(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "manifest.json"), []byte(`{"format": 1, "collections": []}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "manifest.json"), []byte(`{"format": 1, "collections": []}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if side, err := compare.Open(t.Context(), folder, compare.OpenOptions{}); err == nil {

@@ -32,8 +32,10 @@ func newLab(tb testing.TB) *lab {
 	for i, name := range []string{"compute1", "compute2"} {
 		s := ovs.Start(tb)
 		l.nodes[name] = s
-		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:system-id="+name+"-id", "external_ids:hostname="+name, "external_ids:ovn-remote="+l.central.Remote,
-			"external_ids:ovn-encap-type=geneve", fmt.Sprintf("external_ids:ovn-encap-ip=192.168.0.%d", i+1), "external_ids:ovn-bridge-mappings=public:br-ex",
+		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:system-id="+name+"-id", "external_ids:hostname="+name,
+			"external_ids:ovn-remote="+l.central.Remote,
+			"external_ids:ovn-encap-type=geneve", fmt.Sprintf("external_ids:ovn-encap-ip=192.168.0.%d", i+1),
+			"external_ids:ovn-bridge-mappings=public:br-ex",
 			"--", "add-br", "br-ex", "--", "set", "Bridge", "br-ex", "fail_mode=standalone", "--", "add-port", "br-ex", "eth1")
 		s.Controller()
 	}
@@ -89,7 +91,8 @@ func (l *lab) nb(commands string) {
 func (l *lab) plug(node string, ports ...string) {
 	l.tb.Helper()
 	for _, port := range ports {
-		l.nodes[node].Vsctl("add-port", "br-int", "tap-"+port, "--", "set", "Interface", "tap-"+port, "external_ids:iface-id="+port)
+		l.nodes[node].Vsctl("add-port", "br-int", "tap-"+port, "--", "set", "Interface", "tap-"+port,
+			"external_ids:iface-id="+port)
 	}
 }
 
@@ -122,7 +125,8 @@ func (l *lab) capture() string {
 			l.write(wd.Recorded(workdir.RecordedList(table)), s.Vsctl("list", table))
 		}
 		for _, bridge := range strings.Fields(s.Vsctl("list-br")) {
-			for dump, command := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups", workdir.Meters: "dump-meters"} {
+			for dump, command := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups",
+				workdir.Meters: "dump-meters"} {
 				l.write(wd.DumpFile(bridge, dump), s.Ofctl("-O", "OpenFlow15", command, bridge))
 			}
 		}

@@ -46,7 +46,8 @@ func (l *lab) otherKeys() {
 	l.tb.Helper()
 	key := 500
 	for _, wanted := range []bool{true, false} {
-		for _, t := range []struct{ table, column string }{{"Logical_Switch", "other_config"}, {"Logical_Router", "options"}, {"Logical_Switch_Port", "options"}, {"Logical_Router_Port", "options"}} {
+		for _, t := range []struct{ table, column string }{{"Logical_Switch", "other_config"}, {"Logical_Router", "options"},
+			{"Logical_Switch_Port", "options"}, {"Logical_Router_Port", "options"}} {
 			for _, name := range strings.Fields(l.central.Nbctl("--bare", "--columns=name", "list", t.table)) {
 				if key--; wanted {
 					l.central.Nbctl("set", t.table, name, fmt.Sprintf("%s:requested-tnl-key=%d", t.column, key))

@@ -32,7 +32,8 @@ func (l *lab) captureAs(r reported) string {
 			l.remove(wd.Database(workdir.NB), wd.Database(workdir.SB))
 		}
 		for _, bridge := range strings.Fields(s.Vsctl("list-br")) {
-			l.write(wd.DumpFile(bridge, workdir.Flows), s.Ofctl(append([]string{"-O", r.version}, append(r.options, "dump-flows", bridge)...)...))
+			l.write(wd.DumpFile(bridge, workdir.Flows),
+				s.Ofctl(append([]string{"-O", r.version}, append(r.options, "dump-flows", bridge)...)...))
 			l.write(wd.DumpFile(bridge, workdir.Groups), s.Ofctl("-O", r.version, "dump-groups", bridge))
 			if r.noMeters {
 				l.remove(wd.DumpFile(bridge, workdir.Meters))
@@ -62,7 +63,8 @@ func TestReportsOfTwoVersionsOfSosNameOnlyWhatChanged(t *testing.T) {
 		-- --log --meter=logs --name=logged acl-add blue to-lport 1101 "ip4.src == 10.0.7.8" drop`)
 	l.settle()
 	one := l.nodes["compute1"]
-	one.Ofctl("-O", "OpenFlow15", "add-flow", "br-ex", "priority=5,tcp,actions=push_vlan:0x8100,set_field:4101->vlan_vid,set_field:10.0.0.1->ip_src,set_field:0x204/0xf0f->reg0,output:1")
+	one.Ofctl("-O", "OpenFlow15", "add-flow", "br-ex",
+		"priority=5,tcp,actions=push_vlan:0x8100,set_field:4101->vlan_vid,set_field:10.0.0.1->ip_src,set_field:0x204/0xf0f->reg0,output:1")
 	reports := map[string]reported{
 		"OpenFlow 1.0":                              {version: "OpenFlow10", ovn: true},
 		"OpenFlow 1.3":                              {version: "OpenFlow13", ovn: true},
@@ -75,7 +77,8 @@ func TestReportsOfTwoVersionsOfSosNameOnlyWhatChanged(t *testing.T) {
 		folders[name] = l.captureAs(r)
 	}
 	same := l.capture()
-	one.Ofctl("-O", "OpenFlow15", "mod-flows", "br-ex", "priority=5,tcp,actions=push_vlan:0x8100,set_field:4101->vlan_vid,set_field:10.0.0.1->ip_src,set_field:0x205/0xf0f->reg0,output:1")
+	one.Ofctl("-O", "OpenFlow15", "mod-flows", "br-ex",
+		"priority=5,tcp,actions=push_vlan:0x8100,set_field:4101->vlan_vid,set_field:10.0.0.1->ip_src,set_field:0x205/0xf0f->reg0,output:1")
 	one.Ofctl("-O", "OpenFlow15", "--strict", "del-flows", "br-int", "table=0,priority=100,in_port=tap-vm1")
 	changed := l.capture()
 	for name, folder := range folders {
@@ -86,9 +89,11 @@ func TestReportsOfTwoVersionsOfSosNameOnlyWhatChanged(t *testing.T) {
 			}
 			c = compared(t, folder, changed)
 			if show(t, c); len(c.Findings) != 2 || !slices.ContainsFunc(c.Findings, func(f compare.Finding) bool {
-				return f.Change == compare.Changed && strings.Contains(f.Name, "br-ex") && strings.Contains(f.Line(), "0x204/0xf0f->reg0") && strings.Contains(f.Line(), "0x205/0xf0f->reg0")
+				return f.Change == compare.Changed && strings.Contains(f.Name, "br-ex") &&
+					strings.Contains(f.Line(), "0x204/0xf0f->reg0") && strings.Contains(f.Line(), "0x205/0xf0f->reg0")
 			}) || !slices.ContainsFunc(c.Findings, func(f compare.Finding) bool {
-				return f.Change == compare.Gone && strings.Contains(f.Name, "br-int") && strings.Contains(f.Line(), "in_port=tap-vm1")
+				return f.Change == compare.Gone && strings.Contains(f.Name, "br-int") &&
+					strings.Contains(f.Line(), "in_port=tap-vm1")
 			}) {
 				t.Errorf("%d findings, want the changed flow of br-ex and the removed one of br-int", len(c.Findings))
 			}

@@ -26,7 +26,8 @@ func TestCountersThatGrew(t *testing.T) {
 			return strings.Replace(record, "rx_packets=", counters, 1)
 		})
 	}
-	expectLines(t, compared(t, before, after), "changed: interface eth1 of node compute1: rx_errors 1 -> 7 (6 more); tx_dropped 9 -> 2 (counted again)",
+	expectLines(t, compared(t, before, after),
+		"changed: interface eth1 of node compute1: rx_errors 1 -> 7 (6 more); tx_dropped 9 -> 2 (counted again)",
 		"changed: interface eth1 of node compute2: rx_errors 1 -> 7 (6 more); tx_dropped 9 -> 2 (counted again)")
 }
 

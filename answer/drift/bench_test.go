@@ -62,8 +62,9 @@ func record(b *testing.B, wd *workdir.Dir) {
 		b.Fatal(err)
 	}
 	defer scratch.Release(dir)
-	s, err := scratch.Start(b.Context(), scratch.Options{Dir: dir, Runtime: process.New(process.Options{Folders: dir.RuntimeFolders()}),
-		NB: d.NB, SB: d.SB, Northd: true, Nodes: []scratch.Recorded{{Name: "worker", Conf: d.OVS}}})
+	s, err := scratch.Start(b.Context(), scratch.Options{Dir: dir,
+		Runtime: process.New(process.Options{Folders: dir.RuntimeFolders()}),
+		NB:      d.NB, SB: d.SB, Northd: true, Nodes: []scratch.Recorded{{Name: "worker", Conf: d.OVS}}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -83,7 +84,8 @@ func record(b *testing.B, wd *workdir.Dir) {
 		wd.DumpFile(dump.Bridge, workdir.Groups): dump.Groups, wd.DumpFile(dump.Bridge, workdir.Meters): dump.Meters} {
 		files.Write(b, path, content)
 	}
-	for kind, path := range map[workdir.Kind]string{workdir.NB: dir.WorkingCopy(workdir.NB), workdir.SB: dir.WorkingCopy(workdir.SB), workdir.OVS: s.Conf("worker")} {
+	for kind, path := range map[workdir.Kind]string{workdir.NB: dir.WorkingCopy(workdir.NB),
+		workdir.SB: dir.WorkingCopy(workdir.SB), workdir.OVS: s.Conf("worker")} {
 		files.Write(b, wd.Database(kind), files.Read(b, path))
 	}
 }

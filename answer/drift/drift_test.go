@@ -28,7 +28,8 @@ import (
 func need(t *testing.T, release string) {
 	t.Helper()
 	fidelity.NeedScratch(t)
-	if installed := versions.PrintedOVN([]byte(ovs.Run(t, "ovn-controller", "--version"))); versions.Minor(installed) != release {
+	if installed := versions.PrintedOVN([]byte(ovs.Run(t, "ovn-controller",
+		"--version"))); versions.Minor(installed) != release {
 		t.Skipf("OVN %s is installed, and the capture is of %s", installed, release)
 	}
 }
@@ -59,9 +60,11 @@ func lists(r *Report) (lines []string) {
 // TestNodesOfCapturesHaveNoDrift compares nodes of which nothing was altered.
 func TestNodesOfCapturesHaveNoDrift(t *testing.T) {
 	need(t, "23.03")
-	for name, want := range map[string]Counts{"ovn-kubernetes-worker": {1214, 13, 3}, "ovn-openstack-compute": {956, 1, 3}} {
+	for name, want := range map[string]Counts{"ovn-kubernetes-worker": {1214, 13, 3},
+		"ovn-openstack-compute": {956, 1, 3}} {
 		r := check(t, collected.Report(t, captures.Report(t, "captures/"+name)), Options{Northd: true})
-		if r.Verdict != None || r.Compared != want || r.Same != want.Flows+want.Groups+want.Meters || len(r.Remarks) > 0 || len(r.Either) > 0 {
+		if r.Verdict != None || r.Compared != want || r.Same != want.Flows+want.Groups+want.Meters || len(r.Remarks) > 0 ||
+			len(r.Either) > 0 {
 			t.Errorf("%s: %+v\n%s", name, r, strings.Join(lists(r), "\n"))
 		}
 		if r.Northd == nil || r.Northd.Same != r.Northd.Compared || r.Northd.Compared < 500 {
@@ -83,44 +86,81 @@ type plant struct {
 
 // planted are changes of the Kubernetes worker. The names are those of its NB database.
 var planted = map[string]plant{
-	"removed pod's port":             {workdir.Flows, "table=65,|priority=100,reg15=0x3,metadata=0x3 ", "", "", "missing 1 flow of pod ns1/web1 (port ns1_web1), output: from logical to physical of switch ovn-worker"},
-	"removed input":                  {workdir.Flows, "table=0,|in_port=6 ", "", "", "missing 1 flow of pod ns1/client (port ns1_client), input: from physical to logical of switch ovn-worker"},
-	"removed port security":          {workdir.Flows, "table=74,|arp_spa=10.244.1.3,", "", "", "missing 1 flow of pod ns1/web1 (port ns1_web1), port security of the input port, ARP and ND of switch ovn-worker"},
-	"removed ACL":                    {workdir.Flows, "table=46,|nw_src=10.244.1.2 |reg0=0x100/0x100", "", "", "missing 1 flow of ACL (priority 1003, allow-related), stage ls_out_acl of switch ovn-worker"},
-	"removed deny":                   {workdir.Flows, "cookie=0x833fbe04|reg15=0x5,|priority=2000,ip,", "", "", "missing 1 flow of ACL ns1 deny all (to) (priority 1000, drop), stage ls_out_acl of switch ovn-worker"},
-	"removed conjunction":            {workdir.Flows, "conj_id=1424744798|tcp,", "", "", "missing 1 flow of ACL ns1_allow_web (priority 1001, allow-related), stage ls_out_acl of switch ovn-worker"},
-	"removed SNAT":                   {workdir.Flows, "table=45,|nw_src=10.244.0.0/16|ct_state=-rpl+trk", "", "", "missing 1 flow of snat 172.18.0.2 for 10.244.0.0/16 of router GR_ovn-worker, stage lr_out_snat"},
-	"removed MAC binding":            {workdir.Flows, "table=66,|reg0=0xac120001", "", "", "missing 1 flow of MAC binding of 172.18.0.1 on rtoe-GR_ovn-worker: 02:00:00:00:00:fe, MAC addresses of neighbours of router GR_ovn-worker"},
-	"removed service":                {workdir.Flows, "table=12,|tp_dst=31000", "", "", "missing 1 flow of load balancer Service_np_worker, stage lr_in_unsnat of router GR_ovn-worker"},
-	"removed multicast group":        {workdir.Flows, "table=39,|cookie=0xb8f0507a", "", "", "missing 1 flow of multicast group _MC_flood of switch ovn-worker, output: to other chassis"},
-	"removed default":                {workdir.Flows, "table=65, |priority=0 actions", "", "", "missing 1 flow of output: from logical to physical"},
-	"removed hairpin":                {workdir.Flows, "table=68,|nw_src=10.244.2.3,|cookie=0x76f5cc0e", "", "", "missing 1 flow of load balancer Service_web_TCP, load balancer: hairpin"},
-	"altered output":                 {workdir.Flows, "table=65,|reg15=0x5,metadata=0x3 ", "output:6", "output:9", "altered 1 flow of pod ns1/client (port ns1_client), output: from logical to physical of switch ovn-worker"},
-	"altered zone":                   {workdir.Flows, "table=40,|reg15=0x3,metadata=0x3 ", "set_field:0x12->reg13", "set_field:0x13->reg13", "altered 1 flow of pod ns1/web1 (port ns1_web1), output: to this chassis of switch ovn-worker"},
-	"altered deny to next":           {workdir.Flows, "cookie=0x833fbe04|reg15=0x5,|priority=2000,ip,", "actions=", "actions=resubmit(,47),", "altered 1 flow of ACL ns1 deny all (to) (priority 1000, drop), stage ls_out_acl of switch ovn-worker"},
-	"altered MAC address":            {workdir.Flows, "table=66,|reg0=0xac120003", "02:42:ac:12:00:03", "02:42:ac:12:00:04", "altered 1 flow of MAC binding of 172.18.0.3 on rtoe-GR_ovn-worker: 02:42:ac:12:00:03, MAC addresses of neighbours of router GR_ovn-worker"},
-	"altered policy":                 {workdir.Flows, "table=23,|nw_src=10.244.0.0/16,nw_dst=10.244.0.0/16", "resubmit(,24)", "drop", "altered 1 flow of policy route priority 101: ip4.src == 10.244.0.0/16 && ip4.dst == 10.244.0.0/16, allow of router ovn_cluster_router, stage lr_in_policy"},
-	"altered meter of a flow":        {workdir.Flows, "cookie=0x833fbe04|reg15=0x3,|priority=2000,ip,", "meter_id=2", "meter_id=3", "altered 1 flow of ACL ns1 deny all (to) (priority 1000, drop), stage ls_out_acl of switch ovn-worker"},
-	"altered group of a flow":        {workdir.Flows, "table=15,|tp_dst=31000", "group:7", "group:5", "altered 1 flow of load balancer Service_np_worker, stage lr_in_dnat of router GR_ovn-worker"},
-	"altered idle zone and output":   {workdir.Flows, "table=40,|cookie=0xb30682e3", "set_field:0x2->reg15", "set_field:0x3->reg15", "altered 1 flow of multicast group _MC_flood of switch ext_ovn-worker, output: to this chassis"},
-	"altered cookie to none":         {workdir.Flows, "table=65,|reg15=0x3,metadata=0x3 ", "cookie=0xbb31a321", "cookie=0x12345678", "altered 1 flow of pod ns1/web1 (port ns1_web1), output: from logical to physical of switch ovn-worker"},
-	"altered cookie to another flow": {workdir.Flows, "table=46,|nw_src=10.244.1.2 |reg0=0x100/0x100", "cookie=0xf7a32e75", "cookie=0x39fd1b66", "altered 1 flow of ACL (priority 1003, allow-related), stage ls_out_acl of switch ovn-worker"},
-	"extra stale":                    {workdir.Flows, "", "", " cookie=0xdead0001, duration=9s, table=46, n_packets=7, n_bytes=98, priority=2010,tcp,reg0=0x100/0x100,metadata=0x3,tp_dst=443 actions=resubmit(,47)", "extra 1 flow of a southbound row that no longer exists, stage ls_out_acl of switch ovn-worker"},
-	"extra by hand":                  {workdir.Flows, "", "", " cookie=0x0, duration=9s, table=65, n_packets=0, n_bytes=0, priority=200,reg15=0x3,metadata=0x3 actions=drop", "extra 1 flow of no logical flow: ovn-controller did not write it, output: from logical to physical of switch ovn-worker"},
-	"extra of a live row":            {workdir.Flows, "", "", " cookie=0xbb31a321, duration=9s, table=65, n_packets=0, n_bytes=0, priority=100,reg15=0x33,metadata=0x3 actions=output:4", "extra 1 flow of pod ns1/web1 (port ns1_web1), output: from logical to physical of switch ovn-worker"},
-	"extra beside learned flows":     {workdir.Flows, "", "", " cookie=0x1, duration=9s, table=69, n_packets=0, n_bytes=0, priority=100,tcp,metadata=0x3 actions=drop", "extra 1 flow of a southbound row that no longer exists, load balancer: hairpin reply of switch ovn-worker"},
-	"bucket removed":                 {workdir.Groups, "group_id=6,", ",bucket=bucket_id:1,", "|cut", "altered 1 group of load balancer Service_aff_TCP, stage ls_in_lb of switch ovn-worker"},
-	"bucket altered":                 {workdir.Groups, "group_id=5,", "10.244.1.4:53", "10.244.1.9:53", "altered 1 group of load balancer Service_dns_UDP, stage lr_in_dnat of router GR_ovn-worker"},
-	"weight altered":                 {workdir.Groups, "group_id=3,", "weight:100", "weight:10", "altered 1 group of load balancer Service_kubernetes_TCP, stage lr_in_dnat of router GR_ovn-worker"},
-	"extra group":                    {workdir.Groups, "", "", " group_id=77,type=select,selection_method=dp_hash,bucket=bucket_id:0,weight:100,actions=drop", "extra 1 group of no flow that refers to it"},
-	"meter altered":                  {workdir.Meters, "rate=25", "rate=25", "rate=5", "altered 1 meter of logical flow of stage lr_in_learn_neighbor, priority 90 of router ovn_cluster_router"},
-	"meter removed":                  {workdir.Meters, "meter=3 |", "meter=3 pktps stats bands=\ntype=drop rate=20\n", "", "missing 1 meter of ACL ns1_allow_web (priority 1001, allow-related), stage ls_out_acl of switch ovn-worker"},
+	"removed pod's port": {workdir.Flows, "table=65,|priority=100,reg15=0x3,metadata=0x3 ", "", "",
+		"missing 1 flow of pod ns1/web1 (port ns1_web1), output: from logical to physical of switch ovn-worker"},
+	"removed input": {workdir.Flows, "table=0,|in_port=6 ", "", "",
+		"missing 1 flow of pod ns1/client (port ns1_client), input: from physical to logical of switch ovn-worker"},
+	"removed port security": {workdir.Flows, "table=74,|arp_spa=10.244.1.3,", "", "",
+		"missing 1 flow of pod ns1/web1 (port ns1_web1), port security of the input port, ARP and ND of switch ovn-worker"},
+	"removed ACL": {workdir.Flows, "table=46,|nw_src=10.244.1.2 |reg0=0x100/0x100", "", "",
+		"missing 1 flow of ACL (priority 1003, allow-related), stage ls_out_acl of switch ovn-worker"},
+	"removed deny": {workdir.Flows, "cookie=0x833fbe04|reg15=0x5,|priority=2000,ip,", "", "",
+		"missing 1 flow of ACL ns1 deny all (to) (priority 1000, drop), stage ls_out_acl of switch ovn-worker"},
+	"removed conjunction": {workdir.Flows, "conj_id=1424744798|tcp,", "", "",
+		"missing 1 flow of ACL ns1_allow_web (priority 1001, allow-related), stage ls_out_acl of switch ovn-worker"},
+	"removed SNAT": {workdir.Flows, "table=45,|nw_src=10.244.0.0/16|ct_state=-rpl+trk", "", "",
+		"missing 1 flow of snat 172.18.0.2 for 10.244.0.0/16 of router GR_ovn-worker, stage lr_out_snat"},
+	"removed MAC binding": {workdir.Flows, "table=66,|reg0=0xac120001", "", "",
+		"missing 1 flow of MAC binding of 172.18.0.1 on rtoe-GR_ovn-worker: 02:00:00:00:00:fe, MAC addresses of neighbours of router GR_ovn-worker"},
+	"removed service": {workdir.Flows, "table=12,|tp_dst=31000", "", "",
+		"missing 1 flow of load balancer Service_np_worker, stage lr_in_unsnat of router GR_ovn-worker"},
+	"removed multicast group": {workdir.Flows, "table=39,|cookie=0xb8f0507a", "", "",
+		"missing 1 flow of multicast group _MC_flood of switch ovn-worker, output: to other chassis"},
+	"removed default": {workdir.Flows, "table=65, |priority=0 actions", "", "",
+		"missing 1 flow of output: from logical to physical"},
+	"removed hairpin": {workdir.Flows, "table=68,|nw_src=10.244.2.3,|cookie=0x76f5cc0e", "", "",
+		"missing 1 flow of load balancer Service_web_TCP, load balancer: hairpin"},
+	"altered output": {workdir.Flows, "table=65,|reg15=0x5,metadata=0x3 ", "output:6", "output:9",
+		"altered 1 flow of pod ns1/client (port ns1_client), output: from logical to physical of switch ovn-worker"},
+	"altered zone": {workdir.Flows, "table=40,|reg15=0x3,metadata=0x3 ", "set_field:0x12->reg13",
+		"set_field:0x13->reg13", "altered 1 flow of pod ns1/web1 (port ns1_web1), output: to this chassis of switch ovn-worker"},
+	"altered deny to next": {workdir.Flows, "cookie=0x833fbe04|reg15=0x5,|priority=2000,ip,", "actions=",
+		"actions=resubmit(,47),", "altered 1 flow of ACL ns1 deny all (to) (priority 1000, drop), stage ls_out_acl of switch ovn-worker"},
+	"altered MAC address": {workdir.Flows, "table=66,|reg0=0xac120003", "02:42:ac:12:00:03",
+		"02:42:ac:12:00:04", "altered 1 flow of MAC binding of 172.18.0.3 on rtoe-GR_ovn-worker: 02:42:ac:12:00:03, MAC addresses of neighbours of router GR_ovn-worker"},
+	"altered policy": {workdir.Flows, "table=23,|nw_src=10.244.0.0/16,nw_dst=10.244.0.0/16",
+		"resubmit(,24)", "drop", "altered 1 flow of policy route priority 101: ip4.src == 10.244.0.0/16 && ip4.dst == 10.244.0.0/16, allow of router ovn_cluster_router, stage lr_in_policy"},
+	"altered meter of a flow": {workdir.Flows, "cookie=0x833fbe04|reg15=0x3,|priority=2000,ip,", "meter_id=2",
+		"meter_id=3", "altered 1 flow of ACL ns1 deny all (to) (priority 1000, drop), stage ls_out_acl of switch ovn-worker"},
+	"altered group of a flow": {workdir.Flows, "table=15,|tp_dst=31000", "group:7", "group:5",
+		"altered 1 flow of load balancer Service_np_worker, stage lr_in_dnat of router GR_ovn-worker"},
+	"altered idle zone and output": {workdir.Flows, "table=40,|cookie=0xb30682e3", "set_field:0x2->reg15",
+		"set_field:0x3->reg15", "altered 1 flow of multicast group _MC_flood of switch ext_ovn-worker, output: to this chassis"},
+	"altered cookie to none": {workdir.Flows, "table=65,|reg15=0x3,metadata=0x3 ", "cookie=0xbb31a321",
+		"cookie=0x12345678", "altered 1 flow of pod ns1/web1 (port ns1_web1), output: from logical to physical of switch ovn-worker"},
+	"altered cookie to another flow": {workdir.Flows, "table=46,|nw_src=10.244.1.2 |reg0=0x100/0x100", "cookie=0xf7a32e75",
+		"cookie=0x39fd1b66", "altered 1 flow of ACL (priority 1003, allow-related), stage ls_out_acl of switch ovn-worker"},
+	"extra stale": {workdir.Flows, "", "",
+		" cookie=0xdead0001, duration=9s, table=46, n_packets=7, n_bytes=98, priority=2010,tcp,reg0=0x100/0x100,metadata=0x3,tp_dst=443 actions=resubmit(,47)", "extra 1 flow of a southbound row that no longer exists, stage ls_out_acl of switch ovn-worker"},
+	"extra by hand": {workdir.Flows, "", "",
+		" cookie=0x0, duration=9s, table=65, n_packets=0, n_bytes=0, priority=200,reg15=0x3,metadata=0x3 actions=drop",
+		"extra 1 flow of no logical flow: ovn-controller did not write it, output: from logical to physical of switch ovn-worker"},
+	"extra of a live row": {workdir.Flows, "", "",
+		" cookie=0xbb31a321, duration=9s, table=65, n_packets=0, n_bytes=0, priority=100,reg15=0x33,metadata=0x3 actions=output:4", "extra 1 flow of pod ns1/web1 (port ns1_web1), output: from logical to physical of switch ovn-worker"},
+	"extra beside learned flows": {workdir.Flows, "", "",
+		" cookie=0x1, duration=9s, table=69, n_packets=0, n_bytes=0, priority=100,tcp,metadata=0x3 actions=drop",
+		"extra 1 flow of a southbound row that no longer exists, load balancer: hairpin reply of switch ovn-worker"},
+	"bucket removed": {workdir.Groups, "group_id=6,", ",bucket=bucket_id:1,", "|cut",
+		"altered 1 group of load balancer Service_aff_TCP, stage ls_in_lb of switch ovn-worker"},
+	"bucket altered": {workdir.Groups, "group_id=5,", "10.244.1.4:53", "10.244.1.9:53",
+		"altered 1 group of load balancer Service_dns_UDP, stage lr_in_dnat of router GR_ovn-worker"},
+	"weight altered": {workdir.Groups, "group_id=3,", "weight:100", "weight:10",
+		"altered 1 group of load balancer Service_kubernetes_TCP, stage lr_in_dnat of router GR_ovn-worker"},
+	"extra group": {workdir.Groups, "", "",
+		" group_id=77,type=select,selection_method=dp_hash,bucket=bucket_id:0,weight:100,actions=drop",
+		"extra 1 group of no flow that refers to it"},
+	"meter altered": {workdir.Meters, "rate=25", "rate=25", "rate=5",
+		"altered 1 meter of logical flow of stage lr_in_learn_neighbor, priority 90 of router ovn_cluster_router"},
+	"meter removed": {workdir.Meters, "meter=3 |", "meter=3 pktps stats bands=\ntype=drop rate=20\n", "",
+		"missing 1 meter of ACL ns1_allow_web (priority 1001, allow-related), stage ls_out_acl of switch ovn-worker"},
 }
 
-// plantedAlone are the changes that make test plants alone: each way in which something is missing, extra or altered, and each way to name its
-// cause. TestAllPlantedDriftTogether has the others that remove or add flows.
-var plantedAlone = []string{"removed pod's port", "removed conjunction", "removed MAC binding", "removed default", "removed multicast group", "altered output", "altered zone", "altered MAC address",
-	"altered group of a flow", "altered cookie to none", "altered cookie to another flow", "extra stale", "extra by hand", "extra of a live row", "bucket removed", "weight altered",
+// plantedAlone are the changes that make test plants alone: each way in which something is missing, extra or altered,
+// and each way to name its cause. TestAllPlantedDriftTogether has the others that remove or add flows.
+var plantedAlone = []string{"removed pod's port", "removed conjunction", "removed MAC binding", "removed default",
+	"removed multicast group", "altered output", "altered zone", "altered MAC address",
+	"altered group of a flow", "altered cookie to none", "altered cookie to another flow", "extra stale", "extra by hand",
+	"extra of a live row", "bucket removed", "weight altered",
 	"extra group", "meter altered", "meter removed"}
 
 // TestPlantedDriftIsNamed plants one change at a time.
@@ -187,7 +227,8 @@ func TestMACAddressJustLearned(t *testing.T) {
 	isLearned := func(l LeftOut) bool {
 		return strings.HasPrefix(l.Why, "of MAC addresses that OVN learned") && l.Flows == 1
 	}
-	if r.Verdict != Found || len(r.Changing) > 0 || len(lists(r)) != 1 || lists(r)[0] != planted["removed SNAT"].want || !slices.ContainsFunc(r.LeftOut, isLearned) {
+	if r.Verdict != Found || len(r.Changing) > 0 || len(lists(r)) != 1 || lists(r)[0] != planted["removed SNAT"].want ||
+		!slices.ContainsFunc(r.LeftOut, isLearned) {
 		t.Errorf("%s, %q, on its way: %+v, left out: %v", r.Verdict, lists(r), r.Changing, r.LeftOut)
 	}
 }
@@ -289,10 +330,12 @@ func TestSettingsOfTheChassisGoFirst(t *testing.T) {
 		return strings.TrimSpace(s.Run(append([]string{"ovs-vsctl", "--no-wait", "--db=" + s.Remote}, args...)...))
 	}
 	id := strings.Trim(tool("get", "Open_vSwitch", ".", "external_ids:system-id"), `"`)
-	tool("set", "Open_vSwitch", ".", "external_ids:ovn-bridge=breth0", "external_ids:ovn-bridge-"+id+"=br-int", "external_ids:ovn-bridge-other=br-x")
+	tool("set", "Open_vSwitch", ".", "external_ids:ovn-bridge=breth0", "external_ids:ovn-bridge-"+id+"=br-int",
+		"external_ids:ovn-bridge-other=br-x")
 	s.Stop()
 	if r := check(t, wd, Options{}); r.Verdict != None || r.Bridge != "br-int" || r.Compared.Flows == 0 {
-		t.Errorf("%s %s: bridge %q, %d flows compared; want none that differs on br-int", r.Verdict, r.Why, r.Bridge, r.Compared.Flows)
+		t.Errorf("%s %s: bridge %q, %d flows compared; want none that differs on br-int", r.Verdict, r.Why, r.Bridge,
+			r.Compared.Flows)
 	}
 }
 
@@ -300,8 +343,10 @@ func TestSettingsOfTheChassisGoFirst(t *testing.T) {
 func northdOn(t *testing.T, wd *workdir.Dir) *ovs.Server {
 	t.Helper()
 	s := ovs.Serve(t, wd.Database(workdir.NB), wd.Database(workdir.SB))
-	for router := range strings.FieldsSeq(s.Run("ovn-nbctl", "--db="+s.Remote, "--bare", "--columns=name", "list", "Logical_Router")) {
-		s.Run("ovn-nbctl", "--db="+s.Remote, "remove", "Logical_Router", router, "options", "mac_binding_age_threshold") // else their MAC bindings end
+	for router := range strings.FieldsSeq(s.Run("ovn-nbctl", "--db="+s.Remote, "--bare", "--columns=name", "list",
+		"Logical_Router")) {
+		s.Run("ovn-nbctl", "--db="+s.Remote, "remove", "Logical_Router", router, "options",
+			"mac_binding_age_threshold") // else their MAC bindings end
 	}
 	s.Northd()
 	return s
@@ -313,7 +358,8 @@ func TestFlowsOfADeletedACLAreStale(t *testing.T) {
 	need(t, "23.03")
 	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
 	s := northdOn(t, wd)
-	s.Run("ovn-nbctl", "--db="+s.Remote, "--wait=sb", "acl-del", "pg_ns1", "from-lport", "1002", "inport == @pg_ns1 && ip4.dst == 10.244.2.77")
+	s.Run("ovn-nbctl", "--db="+s.Remote, "--wait=sb", "acl-del", "pg_ns1", "from-lport", "1002",
+		"inport == @pg_ns1 && ip4.dst == 10.244.2.77")
 	s.Stop()
 	want := 0
 	raw, err := os.ReadFile(wd.DumpFile("br-int", workdir.Flows))
@@ -345,7 +391,8 @@ func TestACLsOfOnePriorityAreNoDrift(t *testing.T) {
 		s := northdOn(t, wd)
 		for end := added + 5; added < end; added++ {
 			match := strings.Repeat("ip && ", added+1) + "inport == @pg_ns1 && ip4.dst == 10.244.2.77"
-			s.Run("ovn-nbctl", "--db="+s.Remote, "--wait=sb", "--apply-after-lb", "--type=port-group", "acl-add", "pg_ns1", "from-lport", "1002", match, "drop")
+			s.Run("ovn-nbctl", "--db="+s.Remote, "--wait=sb", "--apply-after-lb", "--type=port-group", "acl-add", "pg_ns1",
+				"from-lport", "1002", match, "drop")
 		}
 		s.Stop()
 		r = check(t, wd, Options{})
@@ -362,7 +409,8 @@ func TestACLsOfOnePriorityAreNoDrift(t *testing.T) {
 	}
 	line := strings.Split(string(raw), "\n")[r.Either[0].Entries[0].Line-1]
 	match, _, _ := strings.Cut(line, "actions=")
-	if err := os.WriteFile(path, []byte(strings.Replace(string(raw), line, match+"actions=resubmit(,26)", 1)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(string(raw), line, match+"actions=resubmit(,26)", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if r = check(t, wd, Options{}); r.Verdict != Found || len(r.Altered) != 1 || r.Altered[0].Count != 1 {
@@ -395,7 +443,8 @@ func TestTwoReleasesAreTried(t *testing.T) {
 	if err := os.WriteFile(path, []byte(p.apply(t, string(raw))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := check(t, wd, Options{}); r.Verdict != Undetermined || len(lists(r)) > 0 || !strings.Contains(r.Why, "22.09.1") {
+	if r := check(t, wd, Options{}); r.Verdict != Undetermined || len(lists(r)) > 0 ||
+		!strings.Contains(r.Why, "22.09.1") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -405,7 +454,8 @@ func TestNorthdDriftIsNamed(t *testing.T) {
 	need(t, "23.03")
 	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
 	s := ovs.Serve(t, wd.Database(workdir.NB))
-	s.Run("ovn-nbctl", "--db="+s.Remote, "acl-del", "pg_ns1", "from-lport", "1002", "inport == @pg_ns1 && ip4.dst == 10.244.2.77")
+	s.Run("ovn-nbctl", "--db="+s.Remote, "acl-del", "pg_ns1", "from-lport", "1002",
+		"inport == @pg_ns1 && ip4.dst == 10.244.2.77")
 	s.Stop()
 	r := check(t, wd, Options{Northd: true})
 	if got := lists(r); len(got) > 0 {
@@ -436,7 +486,8 @@ func TestOtherReleaseIsUndetermined(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := check(t, wd, Options{})
-	if r.Verdict != Undetermined || !strings.Contains(r.Why, `"ovs-offline image add SOURCE", with a container image (of a registry or a file) or a root directory that has OVN 24.09`) || strings.Contains(r.Why, "\n") || len(lists(r)) > 0 {
+	if r.Verdict != Undetermined || !strings.Contains(r.Why,
+		`"ovs-offline image add SOURCE", with a container image (of a registry or a file) or a root directory that has OVN 24.09`) || strings.Contains(r.Why, "\n") || len(lists(r)) > 0 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -38,7 +38,8 @@ func TestNodesOfReleasesHaveNoDrift(t *testing.T) {
 				}
 				report := files.Only(t, filepath.Join(dir, "sosreport-*.tar.xz"))
 				r := check(t, collected.Report(t, report), Options{Northd: true})
-				if r.Verdict != None || r.Compared.Flows < 2000 || r.Same != r.Compared.Flows+r.Compared.Groups+r.Compared.Meters || r.Northd.Same != r.Northd.Compared {
+				if r.Verdict != None || r.Compared.Flows < 2000 || r.Same != r.Compared.Flows+r.Compared.Groups+r.Compared.Meters ||
+					r.Northd.Same != r.Northd.Compared {
 					t.Errorf("%s %v %+v", r.Summary(), lists(r), r.Northd)
 				}
 				t.Logf("%s; %s", r.Summary(), r.Northd.Summary())

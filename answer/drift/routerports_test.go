@@ -87,7 +87,8 @@ func cookiesOfPorts(t *testing.T, wd *workdir.Dir) map[string]string {
 func swapFlows(dump string, swap *strings.Replacer) (swapped string, changed int) {
 	var b strings.Builder
 	for line := range strings.Lines(dump) {
-		if strings.Contains(line, "priority=180,") && strings.Contains(line, "dl_vlan=120 ") && strings.Contains(line, "conj") {
+		if strings.Contains(line, "priority=180,") && strings.Contains(line, "dl_vlan=120 ") &&
+			strings.Contains(line, "conj") {
 			line = swap.Replace(line)
 			changed++
 		}

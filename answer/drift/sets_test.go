@@ -13,8 +13,9 @@ import (
 	"ovs-offline/test/oracle/sets"
 )
 
-// TestRemovedFlowOfALiveNodeIsNamed compares the nodes of the lab's sets: in make test, one that was altered and one of each set that was not. On one of them the
-// lab has removed the flow to the port of an instance, and nothing else was altered.
+// TestRemovedFlowOfALiveNodeIsNamed compares the nodes of the lab's sets: in make test, one that was altered and one
+// of each set that was not. On one of them the lab has removed the flow to the port of an instance, and nothing else
+// was altered.
 func TestRemovedFlowOfALiveNodeIsNamed(t *testing.T) {
 	need(t, "23.03")
 	for name, removed := range map[string]string{"openstack": "compute2", "kubernetes-ic": ""} {

@@ -16,10 +16,13 @@ func TestDumpsOfEachVersionAreCompared(t *testing.T) {
 	need(t, "23.03")
 	worker := captures.Report(t, "captures/ovn-kubernetes-worker")
 	for name, keep := range map[string]map[string]string{
-		"OpenFlow 1.0":                           {"dump-flows": "OpenFlow10", "dump-groups": "OpenFlow10"},
-		"OpenFlow 1.3":                           {"dump-flows": "OpenFlow13", "dump-groups": "OpenFlow13", "dump-meters": "OpenFlow13"},
-		"flows in OpenFlow 1.5, groups in 1.0":   {"dump-flows": "OpenFlow15", "dump-groups": "OpenFlow10", "dump-meters": "OpenFlow13"},
-		"flows in OpenFlow 1.0, groups in 1.3":   {"dump-flows": "OpenFlow10", "dump-groups": "OpenFlow13", "dump-meters": "OpenFlow13"},
+		"OpenFlow 1.0": {"dump-flows": "OpenFlow10", "dump-groups": "OpenFlow10"},
+		"OpenFlow 1.3": {"dump-flows": "OpenFlow13", "dump-groups": "OpenFlow13",
+			"dump-meters": "OpenFlow13"},
+		"flows in OpenFlow 1.5, groups in 1.0": {"dump-flows": "OpenFlow15", "dump-groups": "OpenFlow10",
+			"dump-meters": "OpenFlow13"},
+		"flows in OpenFlow 1.0, groups in 1.3": {"dump-flows": "OpenFlow10", "dump-groups": "OpenFlow13",
+			"dump-meters": "OpenFlow13"},
 		"flows in OpenFlow 1.3, without a group": {"dump-flows": "OpenFlow13"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,11 +25,14 @@ func logicalOf(t *testing.T, stages []string, flows ...string) *Logical {
 		words := strings.SplitN(place, " ", 3)
 		var priority int
 		fmt.Sscan(words[1], &priority)
-		rows[fmt.Sprintf("a000%04x-0000-4000-8000-000000000001", i)] = ovndb.Row{"pipeline": "ingress", "table_id": slices.Index(stages, words[0]), "priority": priority,
-			"match": words[2], "actions": actions, "external_ids": ovndb.Map("stage-name", words[0]), "logical_datapath": ovndb.UUID(router)}
+		rows[fmt.Sprintf("a000%04x-0000-4000-8000-000000000001", i)] = ovndb.Row{"pipeline": "ingress",
+			"table_id": slices.Index(stages, words[0]), "priority": priority,
+			"match": words[2], "actions": actions, "external_ids": ovndb.Map("stage-name", words[0]),
+			"logical_datapath": ovndb.UUID(router)}
 	}
 	sb := ovndb.Create(t, ovs.SBSchema)
-	sb.Add(ovndb.Rows{"Datapath_Binding": {router: ovndb.Row{"tunnel_key": 1, "external_ids": ovndb.Map("name", "r", "logical-router", router)}}, "Logical_Flow": rows})
+	sb.Add(ovndb.Rows{"Datapath_Binding": {router: ovndb.Row{"tunnel_key": 1,
+		"external_ids": ovndb.Map("name", "r", "logical-router", router)}}, "Logical_Flow": rows})
 	index, err := file.OpenIndex(t.Context(), sb.Close())
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +45,8 @@ func logicalOf(t *testing.T, stages []string, flows ...string) *Logical {
 	return logical
 }
 
-// TestMoreStagesAreNoDifference compares a pipeline with one that has two more stages, one of them at its end. Only flows with
-// another effect differ.
+// TestMoreStagesAreNoDifference compares a pipeline with one that has two more stages, one of them at its end. Only
+// flows with another effect differ.
 func TestMoreStagesAreNoDifference(t *testing.T) {
 	before := logicalOf(t, []string{"lr_in_admission", "lr_in_routing", "lr_in_arp"},
 		"lr_in_admission 50 eth.mcast | next(table(lr_in_arp));",
@@ -72,7 +75,8 @@ func TestMoreStagesAreNoDifference(t *testing.T) {
 	if diff.OnlyB[0].B != "lr_in_commit, priority=90, match=((reg9[1] == 1 && ip)), action=(ct_commit; next;)" {
 		t.Error(diff.OnlyB[0].B)
 	}
-	if c := diff.Changed[0]; c.A != "lr_in_routing, priority=16, match=(ip4.dst == 10.0.0.0/16), action=(next;)" || !strings.HasSuffix(c.B, "action=(drop;)") {
+	if c := diff.Changed[0]; c.A != "lr_in_routing, priority=16, match=(ip4.dst == 10.0.0.0/16), action=(next;)" ||
+		!strings.HasSuffix(c.B, "action=(drop;)") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -80,12 +84,16 @@ func TestMoreStagesAreNoDifference(t *testing.T) {
 // TestFlagsThatNoFlowSets matches flags in registers that overlap.
 func TestFlagsThatNoFlowSets(t *testing.T) {
 	set := flags{}
-	for _, actions := range []string{"reg9[10] = 1; next;", "reg9[3] = 0; next;", "reg8[0..15] = 7; reg7[4] = chk_lb_aff();", "xxreg0[32..63] = 1;", "xreg2[3] = 1;", "reg99999999999999999999[99999999999] = 1;"} {
+	for _, actions := range []string{"reg9[10] = 1; next;", "reg9[3] = 0; next;",
+		"reg8[0..15] = 7; reg7[4] = chk_lb_aff();", "xxreg0[32..63] = 1;", "xreg2[3] = 1;",
+		"reg99999999999999999999[99999999999] = 1;"} {
 		set.add(actions)
 	}
 	for match, never := range map[string]bool{
-		"reg9[10] == 1": false, "reg9[3] == 1 && ip": true, "reg9[3] == 0 && ip": false, "ip && reg8[15] == 1": false, "reg8[16] == 1": true, "reg7[4] == 1": false,
-		"reg2[0] == 1": false, "reg3[0] == 1": true, "reg1[0] == 1": true, "reg5[3] == 1": false, "reg4[3] == 1": true, "reg9[3] == 1 || ip": false, "ip4.dst == 10.0.0.1": false,
+		"reg9[10] == 1": false, "reg9[3] == 1 && ip": true, "reg9[3] == 0 && ip": false, "ip && reg8[15] == 1": false,
+		"reg8[16] == 1": true, "reg7[4] == 1": false,
+		"reg2[0] == 1": false, "reg3[0] == 1": true, "reg1[0] == 1": true, "reg5[3] == 1": false, "reg4[3] == 1": true,
+		"reg9[3] == 1 || ip": false, "ip4.dst == 10.0.0.1": false,
 	} {
 		if got := set.neverMatch(match); got != never {
 			t.Errorf("%s: %t", match, got)

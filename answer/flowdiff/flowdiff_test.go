@@ -115,10 +115,13 @@ func TestOnlyWhatDiffersIsAChange(t *testing.T) {
 		"cookie":             {func(s *State) { edit(s, "cookie=0xc", "cookie=0xcc") }, "! flow nw_dst=10.9.0.1 cookie"},
 		"action":             {func(s *State) { edit(s, "actions=drop", "actions=next") }, "! flow conj_id=9 actions"},
 		"bucket":             {func(s *State) { edit(s, "output:2", "output:3") }, "! group output:3 actions"},
-		"rate":               {func(s *State) { s.Meters[1].Text = strings.Replace(s.Meters[1].Text, "100", "5", 1) }, "! meter rate=5 actions"},
-		"another group":      {func(s *State) { edit(s, "actions=group:5", "actions=group:4") }, "! flow nw_dst=10.9.0.2 actions"},
-		"another meter":      {func(s *State) { edit(s, "meter:2", "meter:1") }, "! flow reg14=0x2 actions"},
-		"another clause":     {func(s *State) { edit(s, "(7,1/2)", "(7,2/2)") }, "! flow nw_src=10.0.0.1 actions|! flow nw_src=10.0.0.2 actions"},
+		"rate": {func(s *State) { s.Meters[1].Text = strings.Replace(s.Meters[1].Text, "100", "5", 1) },
+			"! meter rate=5 actions"},
+		"another group": {func(s *State) { edit(s, "actions=group:5", "actions=group:4") },
+			"! flow nw_dst=10.9.0.2 actions"},
+		"another meter": {func(s *State) { edit(s, "meter:2", "meter:1") }, "! flow reg14=0x2 actions"},
+		"another clause": {func(s *State) { edit(s, "(7,1/2)", "(7,2/2)") },
+			"! flow nw_src=10.0.0.1 actions|! flow nw_src=10.0.0.2 actions"},
 		"new flow": {func(s *State) {
 			s.Flows = append(s.Flows, openflow.Flow{Text: "cookie=0x1,table=44,priority=2000,ip,nw_src=10.5.0.1 actions=drop"})
 		}, "+ flow nw_src=10.5.0.1"},
@@ -201,7 +204,8 @@ func TestCausesOfChanges(t *testing.T) {
 		}
 		d := Compare(changed, recorded)
 		found, err := Name(d.OnlyB, nil, names)
-		if err != nil || len(found) != 1 || removed < 2 || len(found[0].Changes) != removed || !strings.HasPrefix(found[0].String(), acl+", stage ls_out_acl of switch ") {
+		if err != nil || len(found) != 1 || removed < 2 || len(found[0].Changes) != removed ||
+			!strings.HasPrefix(found[0].String(), acl+", stage ls_out_acl of switch ") {
 			t.Errorf("%d flows removed: %v %+v", removed, err, found)
 			for _, g := range found {
 				t.Log(g.String())
@@ -218,7 +222,8 @@ func TestMetersOfNestedActionsAreIDs(t *testing.T) {
 		"meter_id=%d)\n"
 	const meters = "meter=%d pktps bands=\ntype=drop rate=100\nmeter=%d pktps bands=\ntype=drop rate=200\n"
 	read := func(first, second, inFlow, nested int) State {
-		s, lost := Read(strings.NewReader(fmt.Sprintf(text, nested, inFlow)), strings.NewReader(""), strings.NewReader(fmt.Sprintf(meters, first, second)))
+		s, lost := Read(strings.NewReader(fmt.Sprintf(text, nested, inFlow)), strings.NewReader(""),
+			strings.NewReader(fmt.Sprintf(meters, first, second)))
 		if len(lost) > 0 || len(s.Flows) != 1 || len(s.Meters) != 2 {
 			t.Fatal(s, lost)
 		}

@@ -90,7 +90,8 @@ func writeDump(b *testing.B, wd *workdir.Dir) {
 		for range each {
 			n++
 			fmt.Fprintf(out, " cookie=0x%s, duration=93.628s, table=%d, n_packets=%d, n_bytes=%d, idle_age=93, priority=%d,tcp,reg0=0x80/0x80,reg15=0x%x,metadata=%#x,nw_src=10.%d.%d.0/24,tp_dst=%d actions=set_field:0x2/0x2->xreg4,resubmit(,%d)\n",
-				row.UUID[:8], table, n%7, n%7*98, priority, n%40+1, keys[row.UUIDs("logical_datapath")[0]], n>>16&255, n>>8&255, n%65536, table+1)
+				row.UUID[:8], table, n%7, n%7*98, priority, n%40+1, keys[row.UUIDs("logical_datapath")[0]], n>>16&255, n>>8&255,
+				n%65536, table+1)
 		}
 	}
 	if err := out.Flush(); err != nil {

@@ -24,20 +24,25 @@ func TestPlantedExplosionIsNamedWithItsRule(t *testing.T) {
 		rule   string // the cookie of the rule, "" for no finding
 	}{
 		"a rule about the 5-tuple": {[]string{"cookie=0x51,priority=90,udp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=7,tp_dst=8,actions=drop",
-			"cookie=0x52,priority=50,udp,nw_src=10.0.0.0/8,tp_src=1/1,actions=output:2", "cookie=0x53,priority=10,udp,tp_src=0xffff,actions=drop"},
+			"cookie=0x52,priority=50,udp,nw_src=10.0.0.0/8,tp_src=1/1,actions=output:2",
+			"cookie=0x53,priority=10,udp,tp_src=0xffff,actions=drop"},
 			nil, ""},
 		"a rule for each bit of the 5-tuple": {exact(packets), []string{"nw_src", "tp_dst", "tp_src"}, "0x60"},
-		"a rule about a source port":         {[]string{"cookie=0x61,priority=90,udp,tp_src=1000,actions=drop", "cookie=0x62,priority=1,udp,actions=multipath(symmetric_l4,0,modulo_n,2,0,NXM_NX_REG0[]),move:NXM_OF_UDP_SRC[]->NXM_NX_REG1[0..15],output:2"}, []string{"tp_src"}, "0x62"},
-		"a rule about a range of ports":      {[]string{"cookie=0x71,priority=90,udp,tp_dst=0x4000/0xc000,actions=drop"}, nil, ""},
+		"a rule about a source port": {[]string{"cookie=0x61,priority=90,udp,tp_src=1000,actions=drop",
+			"cookie=0x62,priority=1,udp,actions=multipath(symmetric_l4,0,modulo_n,2,0,NXM_NX_REG0[]),move:NXM_OF_UDP_SRC[]->NXM_NX_REG1[0..15],output:2"}, []string{"tp_src"}, "0x62"},
+		"a rule about a range of ports": {[]string{"cookie=0x71,priority=90,udp,tp_dst=0x4000/0xc000,actions=drop"}, nil,
+			""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := ovs.Start(t, "--enable-dummy=override")
-			live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure", "--", "set", "Open_vSwitch", ".", "other_config:max-idle=600000")
+			live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure", "--", "set",
+				"Open_vSwitch", ".", "other_config:max-idle=600000")
 			addPort(live, "p1")
 			addPort(live, "p2")
 			files.Write(t, live.Dir+"/flows", strings.Join(append(test.flows, "priority=0,actions=output:2"), "\n"))
 			live.Ofctl("add-flows", "br0", live.Dir+"/flows")
-			for try := 0; try < 2 || test.rule != "" && try < 20 && strings.Count(live.Appctl("dpctl/dump-flows", "dummy@ovs-dummy"), "in_port(") < packets; try++ {
+			for try := 0; try < 2 || test.rule != "" && try < 20 &&
+				strings.Count(live.Appctl("dpctl/dump-flows", "dummy@ovs-dummy"), "in_port(") < packets; try++ {
 				sendConnections(live, packets) // again, because a busy machine loses some
 			}
 			wd := byHand(t, live)
@@ -70,7 +75,10 @@ func TestPlantedExplosionIsNamedWithItsRule(t *testing.T) {
 				if traced {
 					rules = rules[:1]
 				}
-				if !slices.ContainsFunc(rules, func(rule Examiner) bool { return rule.Flow.Cookie == test.rule && rule.Candidate != traced }) {
+				if !slices.ContainsFunc(rules, func(rule Examiner) bool {
+					return rule.Flow.Cookie == test.rule &&
+						rule.Candidate != traced
+				}) {
 					t.Errorf("the rule %s is not among %v", test.rule, rules)
 				}
 			}
@@ -118,7 +126,8 @@ func TestSurveyCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect.Equal(t, []int{s.Flows, seen, s.Lost, s.Masks, len(s.Groups)}, []int{n, n, 2, 1, 1}, "flows, seen, lost, masks and groups")
+	expect.Equal(t, []int{s.Flows, seen, s.Lost, s.Masks, len(s.Groups)}, []int{n, n, 2, 1, 1},
+		"flows, seen, lost, masks and groups")
 	for _, f := range s.Groups[0].Fields {
 		want, near := map[string]int{"nw_dst": n, "tp_dst": 400, "nw_src": 1, "in_port": 3}[f.Name]
 		if near && (f.Values < want*97/100 || f.Values > want*103/100+1) {
@@ -143,8 +152,10 @@ func TestExplosionsOfOVNAreNamed(t *testing.T) {
 		dst      string // the address and port that the packets are for
 		rule     string
 	}{
-		"an ACL that lists source ports": {[]string{"--name=listed acl-add blue from-lport 1001 inport==\"vm1\"&&udp.src=={" + strings.Join(ports, ",") + "} allow-stateless"}, "10.0.1.2", "ACL listed"},
-		"a load balancer with a hash": {[]string{"lb-add front 10.0.9.9:80 10.0.1.2:8080,10.0.1.3:8080 udp", "set Load_Balancer front selection_fields=ip_src,ip_dst,tp_src,tp_dst",
+		"an ACL that lists source ports": {[]string{"--name=listed acl-add blue from-lport 1001 inport==\"vm1\"&&udp.src=={" +
+			strings.Join(ports, ",") + "} allow-stateless"}, "10.0.1.2", "ACL listed"},
+		"a load balancer with a hash": {[]string{"lb-add front 10.0.9.9:80 10.0.1.2:8080,10.0.1.3:8080 udp",
+			"set Load_Balancer front selection_fields=ip_src,ip_dst,tp_src,tp_dst",
 			"ls-lb-add blue front"}, "10.0.9.9", "front"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +191,8 @@ func TestExplosionsOfOVNAreNamed(t *testing.T) {
 				}
 				e := found[0]
 				expect.Equal(t, e.Fields, []string{"tp_src"}, "the fields")
-				if e.Traced != traced || !slices.ContainsFunc(e.Rules, func(r Examiner) bool { return strings.Contains(r.Flow.For, test.rule) }) {
+				if e.Traced != traced || !slices.ContainsFunc(e.Rules,
+					func(r Examiner) bool { return strings.Contains(r.Flow.For, test.rule) }) {
 					t.Errorf("traced %v, and %q is not named: %v", e.Traced, test.rule, e.Rules)
 				}
 			}

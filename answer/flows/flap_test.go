@@ -50,7 +50,8 @@ func TestFlappingFlowIsNamedWithItsRule(t *testing.T) {
 		t.Fatalf("the flows have %d and %d packets behind the first: want %d and 0", kept, deleted, rounds)
 	}
 	r := replayedSwitch(t, live)
-	expect.Equal(t, []int{r.Flapping, r.Current, r.Stale, r.Untraced}, []int{1, 1, 0, 0}, "flapping, current, stale and untraced")
+	expect.Equal(t, []int{r.Flapping, r.Current, r.Stale, r.Untraced}, []int{1, 1, 0, 0},
+		"flapping, current, stale and untraced")
 	flow := r.Flows[0]
 	if flow.State != Flapping || !slices.Contains(flow.Lacking, "nd_target") || !strings.Contains(flow.Text, "icmpv6") {
 		t.Fatalf("%+v", flow)
@@ -80,7 +81,8 @@ func TestFlapOfOVNIsNamedWithItsRule(t *testing.T) {
 	var packets []string
 	for _, hops := range []int{225, 255} { // OVN 23.03 has 225 in its flows by mistake
 		header := fmt.Sprintf(ip, hops)
-		packets = append(packets, header+"icmpv6(type=128,code=0)", header+"icmpv6(type=135,code=0),nd(target=fd00::2,sll=02:00:00:00:00:01,tll=00:00:00:00:00:00)")
+		packets = append(packets, header+"icmpv6(type=128,code=0)",
+			header+"icmpv6(type=135,code=0),nd(target=fd00::2,sll=02:00:00:00:00:01,tll=00:00:00:00:00:00)")
 	}
 	wd := plantedWith(t, func(live *ovs.Switch) {
 		live.Vsctl("set", "Open_vSwitch", ".", "other_config:max-idle=600000")
@@ -99,7 +101,9 @@ func TestFlapOfOVNIsNamedWithItsRule(t *testing.T) {
 	for _, m := range r.Flows {
 		t.Logf("%s %s\n%v %v", m.State, m.Text, m.Lacking, m.Unwildcards)
 	}
-	if r.Flapping == 0 || !strings.HasPrefix(r.Flows[0].Lacking[0], "nd_") || !slices.ContainsFunc(r.Flows[0].Unwildcards, func(e Examiner) bool { return strings.Contains(e.String(), "port vm1") }) {
+	if r.Flapping == 0 || !strings.HasPrefix(r.Flows[0].Lacking[0], "nd_") ||
+		!slices.ContainsFunc(r.Flows[0].Unwildcards,
+			func(e Examiner) bool { return strings.Contains(e.String(), "port vm1") }) {
 		t.Errorf("%d flapping; the port is not named: %+v", r.Flapping, r.Flows)
 	}
 }

@@ -32,7 +32,8 @@ func floodingSwitch(t *testing.T) *ovs.Switch {
 		end := fmt.Sprintf("q%d", 10+i)
 		live.Vsctl("add-br", f.bridge, "--", "set", "Bridge", f.bridge, "datapath_type=dummy", "fail_mode=secure",
 			"--", "add-port", f.bridge, end, "--", "set", "Interface", end, "type=dummy", "ofport_request=1",
-			"--", "add-port", f.bridge, "from-"+f.bridge, "--", "set", "Interface", "from-"+f.bridge, "type=patch", "options:peer=to-"+f.bridge, "ofport_request=2")
+			"--", "add-port", f.bridge, "from-"+f.bridge, "--", "set", "Interface", "from-"+f.bridge, "type=patch",
+			"options:peer=to-"+f.bridge, "ofport_request=2")
 		live.Ofctl("add-flow", f.bridge, f.flow)
 		live.Ofctl("add-flow", f.bridge, "table=1,actions=output:1")
 		patch(live, f.bridge)
@@ -46,7 +47,8 @@ func addPort(live *ovs.Switch, name string) {
 }
 
 func patch(live *ovs.Switch, bridge string) {
-	live.Vsctl("add-port", "br0", "to-"+bridge, "--", "set", "Interface", "to-"+bridge, "type=patch", "options:peer=from-"+bridge)
+	live.Vsctl("add-port", "br0", "to-"+bridge, "--", "set", "Interface", "to-"+bridge, "type=patch",
+		"options:peer=from-"+bridge)
 }
 
 // TestFloodsInAnotherOrderAreCurrent records a live switch whose flood reaches ports
@@ -57,7 +59,8 @@ func TestFloodsInAnotherOrderAreCurrent(t *testing.T) {
 	live := floodingSwitch(t)
 	send := func(host int) {
 		for range 2 {
-			live.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf("in_port(1),eth(src=02:00:00:00:01:%02x,dst=ff:ff:ff:ff:ff:ff),eth_type(0x0800),ipv4(src=10.0.1.%d,dst=10.0.0.1,proto=17,tos=0,ttl=64,frag=no),udp(src=1000,dst=2000)", host, host))
+			live.Appctl("netdev-dummy/receive", "p1",
+				fmt.Sprintf("in_port(1),eth(src=02:00:00:00:01:%02x,dst=ff:ff:ff:ff:ff:ff),eth_type(0x0800),ipv4(src=10.0.1.%d,dst=10.0.0.1,proto=17,tos=0,ttl=64,frag=no),udp(src=1000,dst=2000)", host, host))
 		}
 	}
 	send(1)
@@ -78,9 +81,11 @@ func TestFloodsInAnotherOrderAreCurrent(t *testing.T) {
 // TestFramesWithoutTypeAreTraced records flows of frames that have a length in place of a
 // type, as BPDUs have, with and without a tag.
 func TestFramesWithoutTypeAreTraced(t *testing.T) {
-	const body = "0026424203000000000080005254000001010000000480005254000001028001" + "0000140002000f000000000000000000000000"
+	const body = "0026424203000000000080005254000001010000000480005254000001028001" +
+		"0000140002000f000000000000000000000000"
 	live := floodingSwitch(t)
-	for _, frame := range []string{"ffffffffffff020000000001" + body, "ffffffffffff020000000001" + "81000005" + body, "0180c2000000020000000002" + body} {
+	for _, frame := range []string{"ffffffffffff020000000001" + body, "ffffffffffff020000000001" + "81000005" + body,
+		"0180c2000000020000000002" + body} {
 		live.Appctl("netdev-dummy/receive", "p1", frame)
 	}
 	live.Appctl("revalidator/pause")

@@ -63,7 +63,8 @@ func TestFlowsThatMatchedNoPacket(t *testing.T) {
 	clauses := lines(t, wd, "br-int", "actions=conjunction(")
 	zero := lines(t, wd, "br-int", "n_packets=0,")
 	if len(clauses) == 0 || len(never) != len(zero)-len(clauses) || len(hit) != len(lines(t, wd, "br-int", ""))-len(zero) {
-		t.Errorf("%d never hit, %d hit; %d flows have no packets, %d of them are clauses", len(never), len(hit), len(zero), len(clauses))
+		t.Errorf("%d never hit, %d hit; %d flows have no packets, %d of them are clauses", len(never), len(hit), len(zero),
+			len(clauses))
 	}
 }
 
@@ -80,7 +81,8 @@ func TestSortedByPacketsWithinALimit(t *testing.T) {
 		t.Error("not sorted")
 	}
 	first := list(t, wd, Query{Sort: ByPackets, Limit: 7})
-	if len(first) != 7 || !slices.EqualFunc(first, all[:7], func(a, b Flow) bool { return a.Text == b.Text && a.Bridge == b.Bridge }) {
+	if len(first) != 7 || !slices.EqualFunc(first, all[:7],
+		func(a, b Flow) bool { return a.Text == b.Text && a.Bridge == b.Bridge }) {
 		t.Errorf("%v", first)
 	}
 }
@@ -98,7 +100,8 @@ func TestClausesAreNamedByTheirConjunction(t *testing.T) {
 		n++
 		id, _, _ := strings.Cut(rest, ",")
 		with := list(t, wd, Query{Filter: Filter{Match: []string{"conj_id=" + id}}})
-		if len(with) != 1 || with[0].For != f.For || with[0].UUID != f.UUID || f.Row != "ACL" || !f.Clause || f.Packets != nil {
+		if len(with) != 1 || with[0].For != f.For || with[0].UUID != f.UUID || f.Row != "ACL" || !f.Clause ||
+			f.Packets != nil {
 			t.Errorf("%s is for %s; %+v", f.Text, f.For, with)
 		}
 	}
@@ -118,12 +121,15 @@ func TestFilters(t *testing.T) {
 	}
 	same("an interface and its logical port", Filter{Port: "tapvm1aaaaa-aa"}, Filter{Port: "p-vm1"})
 	same("a table that is one stage", Filter{Table: "65"}, Filter{Table: "output: from logical to physical"})
-	same("a field by another name", Filter{Match: []string{"eth_dst=ff:ff:ff:ff:ff:ff"}}, Filter{Match: []string{"dl_dst=ff:ff:ff:ff:ff:ff"}})
+	same("a field by another name", Filter{Match: []string{"eth_dst=ff:ff:ff:ff:ff:ff"}},
+		Filter{Match: []string{"dl_dst=ff:ff:ff:ff:ff:ff"}})
 	same("a number in another notation", Filter{Match: []string{"metadata=2"}}, Filter{Match: []string{"metadata=0x2"}})
-	same("a field in any notation", Filter{Match: []string{"in_port=3"}}, Filter{Match: []string{"in_port=tapvm1aaaaa-aa"}})
+	same("a field in any notation", Filter{Match: []string{"in_port=3"}},
+		Filter{Match: []string{"in_port=tapvm1aaaaa-aa"}})
 	same("a cookie and all its bits", Filter{Cookie: "0x3c43a14"}, Filter{Cookie: "0x3c43a14/0xffffffff"})
 	router := list(t, wd, Query{Filter: Filter{Router: "neutron-d4d4d4d4-0004"}})
-	if len(router) != len(lines(t, wd, "br-int", "metadata=0x4,"))+len(lines(t, wd, "br-int", "metadata=0x4 ")) || len(router) == 0 {
+	if len(router) != len(lines(t, wd, "br-int", "metadata=0x4,"))+len(lines(t, wd, "br-int", "metadata=0x4 ")) ||
+		len(router) == 0 {
 		t.Errorf("%d flows of the router", len(router))
 	}
 	if found := list(t, wd, Query{Filter: Filter{Switch: "neutron-d4d4d4d4-0004"}}); len(found) > 0 {

@@ -24,7 +24,8 @@ func TestPlantedRulesAreNamed(t *testing.T) {
 		"--id=@a create ACL name=twice-b direction=to-lport priority=1002 match=\"outport==@db&&tcp.dst==5432\" action=drop -- add Port_Group db acls @a",
 	)
 	top := count(t, []Source{{Dir: wd}}, ByACL, 0)
-	if !slices.ContainsFunc(top.Conjunctions, func(p Product) bool { return strings.HasPrefix(p.Text(), "5 nw_src + 4 nw_dst") }) {
+	if !slices.ContainsFunc(top.Conjunctions,
+		func(p Product) bool { return strings.HasPrefix(p.Text(), "5 nw_src + 4 nw_dst") }) {
 		t.Errorf("the conjunction is not found: %+v", top.Conjunctions)
 	}
 	if !slices.ContainsFunc(top.Duplicates, func(d Duplicate) bool {
@@ -52,7 +53,8 @@ func plantedWith(t *testing.T, send func(*ovs.Switch), commands ...string) *work
 	central.Nbctl("ls-add", "blue")
 	for i := range 3 {
 		port, address := fmt.Sprintf("vm%d", i+1), fmt.Sprintf("02:00:00:00:00:0%d 10.0.1.%d", i+1, i+1)
-		central.Nbctl("lsp-add", "blue", port, "--", "lsp-set-addresses", port, address, "--", "lsp-set-port-security", port, address)
+		central.Nbctl("lsp-add", "blue", port, "--", "lsp-set-addresses", port, address, "--", "lsp-set-port-security", port,
+			address)
 		s.Vsctl("add-port", "br-int", "tap-"+port, "--", "set", "Interface", "tap-"+port, "external_ids:iface-id="+port)
 	}
 	central.Nbctl("pg-add", "web", "vm1", "--", "pg-add", "db", "vm2")
@@ -69,10 +71,12 @@ func plantedWith(t *testing.T, send func(*ovs.Switch), commands ...string) *work
 	if err != nil {
 		t.Fatal(err)
 	}
-	for from, to := range map[string]string{filepath.Join(s.Dir, "conf.db"): wd.Database(workdir.OVS), central.NB: wd.Database(workdir.NB), central.SB: wd.Database(workdir.SB)} {
+	for from, to := range map[string]string{filepath.Join(s.Dir, "conf.db"): wd.Database(workdir.OVS),
+		central.NB: wd.Database(workdir.NB), central.SB: wd.Database(workdir.SB)} {
 		files.Write(t, to, files.Read(t, from))
 	}
-	for dump, command := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups", workdir.Meters: "dump-meters", workdir.TLV: "dump-tlv-map"} {
+	for dump, command := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups",
+		workdir.Meters: "dump-meters", workdir.TLV: "dump-tlv-map"} {
 		files.Write(t, wd.DumpFile("br-int", dump), s.Ofctl("-O", "OpenFlow15", command, "br-int"))
 	}
 	files.Write(t, wd.BridgeRecorded("br-int", workdir.RecordedShow), s.Ofctl("show", "br-int"))
@@ -86,12 +90,15 @@ func plantedWith(t *testing.T, send func(*ovs.Switch), commands ...string) *work
 // four ports, in flows without conjunctions.
 func TestMultipliedValuesAreAProduct(t *testing.T) {
 	ovs.Need(t, "ovsdb-tool")
-	const acl, flow, datapath = "c0000000-0000-4000-8000-000000000000", "a0000000-0000-4000-8000-000000000000", "80000000-0000-4000-8000-000000000000"
+	const acl, flow, datapath = "c0000000-0000-4000-8000-000000000000", "a0000000-0000-4000-8000-000000000000",
+		"80000000-0000-4000-8000-000000000000"
 	nb, sb := ovndb.Create(t, ovs.NBSchema), ovndb.Create(t, ovs.SBSchema)
-	nb.Add(ovndb.Rows{"ACL": {acl: {"name": "many", "priority": 1001, "direction": "to-lport", "match": "ip4", "action": "allow"}}})
+	nb.Add(ovndb.Rows{"ACL": {acl: {"name": "many", "priority": 1001, "direction": "to-lport", "match": "ip4",
+		"action": "allow"}}})
 	sb.Add(ovndb.Rows{"Datapath_Binding": {datapath: {"tunnel_key": 1, "external_ids": ovndb.Map("name", "blue")}},
-		"Logical_Flow": {flow: {"pipeline": "ingress", "table_id": 3, "priority": 50, "match": "ip4", "actions": "next;", "logical_datapath": ovndb.UUID(datapath),
-			"external_ids": ovndb.Map("stage-name", "ls_in_acl", "stage-hint", acl[:8])}}})
+		"Logical_Flow": {flow: {"pipeline": "ingress", "table_id": 3, "priority": 50, "match": "ip4", "actions": "next;",
+			"logical_datapath": ovndb.UUID(datapath),
+			"external_ids":     ovndb.Map("stage-name", "ls_in_acl", "stage-hint", acl[:8])}}})
 	wd, err := workdir.Find(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +113,8 @@ func TestMultipliedValuesAreAProduct(t *testing.T) {
 	}
 	files.Write(t, wd.DumpFile("br-int", workdir.Flows), dump)
 	top := count(t, []Source{{Dir: wd}}, ByACL, 0)
-	if len(top.Products) != 1 || top.Products[0].Text() != "4 tp_dst x 3 nw_src" || top.Products[0].Flows != 12 || top.Products[0].UUID != acl {
+	if len(top.Products) != 1 || top.Products[0].Text() != "4 tp_dst x 3 nw_src" || top.Products[0].Flows != 12 ||
+		top.Products[0].UUID != acl {
 		t.Errorf("%+v", top.Products)
 	}
 }
@@ -117,8 +125,10 @@ func TestIntegrationBridgeComesFirst(t *testing.T) {
 	ovs.Need(t, "ovsdb-tool")
 	row := func(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 	for name, rows := range map[string]ovndb.Rows{
-		"ovn-controller":  {"Open_vSwitch": {row(1): {"external_ids": ovndb.Map("system-id", "a", "ovn-remote", "ssl:192.0.2.1:6642", "ovn-bridge", "br-int", "ovn-bridge-a", "br-own")}}},
-		"neutron's agent": {"Port": {row(2): {"name": "tap1", "other_config": ovndb.Map("net_uuid", row(9))}}, "Bridge": {row(3): {"name": "br-own", "ports": ovndb.UUID(row(2))}}},
+		"ovn-controller": {"Open_vSwitch": {row(1): {"external_ids": ovndb.Map("system-id", "a", "ovn-remote",
+			"ssl:192.0.2.1:6642", "ovn-bridge", "br-int", "ovn-bridge-a", "br-own")}}},
+		"neutron's agent": {"Port": {row(2): {"name": "tap1", "other_config": ovndb.Map("net_uuid", row(9))}},
+			"Bridge": {row(3): {"name": "br-own", "ports": ovndb.UUID(row(2))}}},
 	} {
 		conf := ovndb.Create(t, ovs.Schema)
 		conf.Add(rows)
@@ -128,7 +138,8 @@ func TestIntegrationBridgeComesFirst(t *testing.T) {
 		}
 		files.Write(t, wd.Database(workdir.OVS), files.Read(t, conf.Close()))
 		for table, bridge := range []string{"br-int", "br-own", "br-a"} {
-			files.Write(t, wd.DumpFile(bridge, workdir.Flows), fmt.Sprintf(" cookie=0x0, table=%d, priority=1 actions=drop\n", table))
+			files.Write(t, wd.DumpFile(bridge, workdir.Flows),
+				fmt.Sprintf(" cookie=0x0, table=%d, priority=1 actions=drop\n", table))
 		}
 		counted := map[string]bool{}
 		for _, c := range count(t, []Source{{Dir: wd}}, ByTables, 0).Costs {

@@ -13,8 +13,10 @@ func TestFlowsFitATerminal(t *testing.T) {
 	out := bufio.NewWriter(&text)
 	p := flowText{out: out, width: 80}
 	packets := uint64(123456789)
-	f := Flow{Bridge: "br-int", Packets: &packets, Table: 16, Stage: "ls_in_acl", Priority: 2002, Datapath: "switch blue", InPort: "p-vm1",
-		Match: "icmp6,reg0=0x100/0x100,ipv6_src=" + strings.Repeat("fe80:", 30) + "1,nw_ttl=255,icmp_type=135", For: "NetworkPolicy web/allow-from-anywhere (ACL priority 1001, allow-related)"}
+	f := Flow{Bridge: "br-int", Packets: &packets, Table: 16, Stage: "ls_in_acl", Priority: 2002, Datapath: "switch blue",
+		InPort: "p-vm1",
+		Match:  "icmp6,reg0=0x100/0x100,ipv6_src=" + strings.Repeat("fe80:", 30) + "1,nw_ttl=255,icmp_type=135",
+		For:    "NetworkPolicy web/allow-from-anywhere (ACL priority 1001, allow-related)"}
 	for range 2 {
 		if err := p.flow(f); err != nil {
 			t.Fatal(err)

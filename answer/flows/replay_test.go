@@ -55,7 +55,8 @@ func clean(t *testing.T, sources []Source, recorded int) {
 	}
 	t.Logf("%d flows of the datapath", recorded)
 	if recorded == 0 || r.Current+r.Flapping != recorded || r.Stale+r.Untraced+r.Lost > 0 {
-		t.Errorf("%d current, %d flapping, %d stale, %d untraced and %d lost of %d", r.Current, r.Flapping, r.Stale, r.Untraced, r.Lost, recorded)
+		t.Errorf("%d current, %d flapping, %d stale, %d untraced and %d lost of %d", r.Current, r.Flapping, r.Stale,
+			r.Untraced, r.Lost, recorded)
 	}
 	for _, m := range r.Flows {
 		if m.State == Flapping && isSpoofed(m) {
@@ -72,7 +73,8 @@ func clean(t *testing.T, sources []Source, recorded int) {
 // port security and of the Open vSwitch agent against spoofed neighbour discovery are compared with every
 // message of ICMPv6.
 func isSpoofed(m Megaflow) bool {
-	return slices.Equal(m.Lacking, []string{"nd_target"}) && strings.Contains(m.Text, "icmpv6(") && !strings.Contains(m.Text, "icmpv6(type=135") && len(m.Unwildcards) > 0
+	return slices.Equal(m.Lacking, []string{"nd_target"}) && strings.Contains(m.Text, "icmpv6(") &&
+		!strings.Contains(m.Text, "icmpv6(type=135") && len(m.Unwildcards) > 0
 }
 
 // TestDatapathFlowsOfCapturesAreCurrent replays those of nodes with BFD, slow paths, and
@@ -80,7 +82,8 @@ func isSpoofed(m Megaflow) bool {
 func TestDatapathFlowsOfCapturesAreCurrent(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "xz")
 	for name, recorded := range map[string]int{"ovn-openstack-compute": 2, "ovn-kubernetes-worker": 5} {
-		clean(t, []Source{{Dir: fidelity.Started(t, collected.Report(t, captures.Report(t, "captures/"+name)).Path()).Workdir}}, recorded)
+		clean(t, []Source{{Dir: fidelity.Started(t,
+			collected.Report(t, captures.Report(t, "captures/"+name)).Path()).Workdir}}, recorded)
 	}
 }
 
@@ -93,10 +96,12 @@ func TestStaleDatapathFlowsAreNamed(t *testing.T) {
 		"--", "set", "Open_vSwitch", ".", "other_config:max-idle=600000")
 	port := func(i int) string { return fmt.Sprintf("p%d", i) }
 	rule := func(i, out int) string {
-		return fmt.Sprintf("priority=10,in_port=%d,ip,nw_dst=10.0.0.%d,actions=mod_dl_src:02:00:00:00:00:%02x,output:%d", i, i, i, out)
+		return fmt.Sprintf("priority=10,in_port=%d,ip,nw_dst=10.0.0.%d,actions=mod_dl_src:02:00:00:00:00:%02x,output:%d", i,
+			i, i, out)
 	}
 	for i := 1; i <= all; i++ {
-		live.Vsctl("add-port", "br0", port(i), "--", "set", "Interface", port(i), "type=dummy", fmt.Sprintf("ofport_request=%d", i))
+		live.Vsctl("add-port", "br0", port(i), "--", "set", "Interface", port(i), "type=dummy",
+			fmt.Sprintf("ofport_request=%d", i))
 		live.Ofctl("add-flow", "br0", rule(i, i%all+1))
 	}
 	for i := 1; i <= all; i++ {

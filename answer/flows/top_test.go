@@ -35,9 +35,11 @@ func count(t *testing.T, sources []Source, by By, limit int) *Top {
 // TestSumsAreThoseOfTheDump adds up by table and by node, and compares with the lines of
 // the dumps.
 func TestSumsAreThoseOfTheDump(t *testing.T) {
-	a, b := collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute")), collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
+	a, b := collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute")),
+		collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
 	sources := []Source{{"a", a}, {"b", b}}
-	flows := map[string]int{"a": len(lines(t, a, "br-int", "")), "b": len(lines(t, b, "br-int", "")) + len(lines(t, b, "breth0", ""))}
+	flows := map[string]int{"a": len(lines(t, a, "br-int", "")),
+		"b": len(lines(t, b, "br-int", "")) + len(lines(t, b, "breth0", ""))}
 	nodes := count(t, sources, ByNode, 0)
 	if len(nodes.Costs) != 2 || nodes.Flows != flows["a"]+flows["b"] || nodes.Counted != nodes.Flows {
 		t.Errorf("%+v", nodes)
@@ -81,7 +83,8 @@ func TestACLsWithTheirFlowsAndPackets(t *testing.T) {
 		t.Errorf("%d ACLs, want %d", len(top.Costs), len(want))
 	}
 	for i, c := range top.Costs {
-		if w := want[c.UUID]; w.Flows != c.Flows || w.Packets != c.Packets || c.Name == "" || i > 0 && c.Flows > top.Costs[i-1].Flows {
+		if w := want[c.UUID]; w.Flows != c.Flows || w.Packets != c.Packets || c.Name == "" || i > 0 &&
+			c.Flows > top.Costs[i-1].Flows {
 			t.Errorf("%+v, want %+v", c, w)
 		}
 	}
@@ -98,10 +101,12 @@ func TestACLsWithTheirFlowsAndPackets(t *testing.T) {
 // TestNeverHitIsOverTheWholeSet has two copies of a node: with the flow counters of one
 // set to zero, a rule that the other one hit is hit.
 func TestNeverHitIsOverTheWholeSet(t *testing.T) {
-	a, b := collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute")), collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute"))
+	a, b := collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute")),
+		collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute"))
 	path := a.DumpFile("br-int", workdir.Flows)
 	files.Write(t, path, regexp.MustCompile(`n_packets=[0-9]+`).ReplaceAllString(files.Read(t, path), "n_packets=0"))
-	alone, both, hit := count(t, []Source{{"a", a}}, ByRule, 0), count(t, []Source{{"a", a}, {"b", b}}, ByRule, 0), count(t, []Source{{"b", b}}, ByRule, 0)
+	alone, both, hit := count(t, []Source{{"a", a}}, ByRule, 0), count(t, []Source{{"a", a}, {"b", b}}, ByRule, 0),
+		count(t, []Source{{"b", b}}, ByRule, 0)
 	if alone.Never != alone.Groups || both.Never != hit.Never || both.Never >= both.Groups {
 		t.Errorf("%d of %d alone, %d of both, %d of the node with counters", alone.Never, alone.Groups, both.Never, hit.Never)
 	}
@@ -172,7 +177,8 @@ func TestOneLineForEachRule(t *testing.T) {
 		}
 	}
 	if len(top.Conjunctions) != len(on) || on["worker2"]+on["worker3"] != ofPolicy || len(top.Products) > 0 {
-		t.Errorf("%+v %+v, want one conjunction on each of two nodes, with %d flows", top.Conjunctions, top.Products, ofPolicy)
+		t.Errorf("%+v %+v, want one conjunction on each of two nodes, with %d flows", top.Conjunctions, top.Products,
+			ofPolicy)
 	}
 }
 
@@ -200,7 +206,8 @@ func TestConjunctionsHaveTheValuesOfTheirFields(t *testing.T) {
 					values[m[1]] = true
 				}
 			}
-			if id != "" && (len(values) < 2 || !strings.Contains(p.Text(), " + ") || p.Fields[0] != (Factor{"nw_src", len(values)})) {
+			if id != "" && (len(values) < 2 || !strings.Contains(p.Text(), " + ") ||
+				p.Fields[0] != (Factor{"nw_src", len(values)})) {
 				t.Errorf("%s: %s, want %d nw_src", p.Name, p.Text(), len(values))
 			}
 		}
@@ -220,16 +227,22 @@ func TestDuplicatesAreFound(t *testing.T) {
 	}
 	nb := ovndb.Create(t, ovs.NBSchema)
 	nb.Add(ovndb.Rows{
-		"ACL":        {id("1"): acl(1001, "ip4"), id("2"): acl(1001, "ip4"), id("3"): acl(1002, "ip4"), id("4"): acl(1001, "ip6"), id("5"): acl(1001, "ip4")},
-		"Port_Group": {id("6"): {"name": "pg1", "acls": ovndb.Set(ovndb.UUID(id("1")), ovndb.UUID(id("2")), ovndb.UUID(id("3")), ovndb.UUID(id("4")))}, id("7"): {"name": "pg2", "acls": ovndb.UUID(id("5"))}},
+		"ACL": {id("1"): acl(1001, "ip4"), id("2"): acl(1001, "ip4"), id("3"): acl(1002, "ip4"),
+			id("4"): acl(1001, "ip6"), id("5"): acl(1001, "ip4")},
+		"Port_Group": {id("6"): {"name": "pg1",
+			"acls": ovndb.Set(ovndb.UUID(id("1")), ovndb.UUID(id("2")), ovndb.UUID(id("3")), ovndb.UUID(id("4")))},
+			id("7"): {"name": "pg2", "acls": ovndb.UUID(id("5"))}},
 	})
 	flow := func(datapath, match string) ovndb.Row {
-		return ovndb.Row{"pipeline": "ingress", "table_id": 3, "priority": 50, "match": match, "actions": "next;", "logical_datapath": ovndb.UUID(id(datapath)), "external_ids": ovndb.Map("stage-name", "ls_in_acl")}
+		return ovndb.Row{"pipeline": "ingress", "table_id": 3, "priority": 50, "match": match, "actions": "next;",
+			"logical_datapath": ovndb.UUID(id(datapath)), "external_ids": ovndb.Map("stage-name", "ls_in_acl")}
 	}
 	sb := ovndb.Create(t, ovs.SBSchema)
 	sb.Add(ovndb.Rows{
-		"Datapath_Binding": {id("8"): {"tunnel_key": 1, "external_ids": ovndb.Map("name", "blue")}, id("9"): {"tunnel_key": 2, "external_ids": ovndb.Map("name", "red")}},
-		"Logical_Flow":     {id("a"): flow("8", "tcp"), id("b"): flow("8", "tcp"), id("c"): flow("9", "tcp"), id("d"): flow("8", "udp")},
+		"Datapath_Binding": {id("8"): {"tunnel_key": 1, "external_ids": ovndb.Map("name", "blue")},
+			id("9"): {"tunnel_key": 2, "external_ids": ovndb.Map("name", "red")}},
+		"Logical_Flow": {id("a"): flow("8", "tcp"), id("b"): flow("8", "tcp"), id("c"): flow("9", "tcp"),
+			id("d"): flow("8", "udp")},
 	})
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
 	if err != nil {
@@ -243,14 +256,19 @@ func TestDuplicatesAreFound(t *testing.T) {
 		}
 		files.Write(t, wd.Database(kind), string(raw))
 	}
-	files.Write(t, wd.DumpFile("br-int", workdir.Flows), " cookie=0xa0000000, duration=1s, table=11, n_packets=0, n_bytes=0, priority=50,tcp,metadata=0x1 actions=resubmit(,12)\n")
+	files.Write(t, wd.DumpFile("br-int", workdir.Flows),
+		" cookie=0xa0000000, duration=1s, table=11, n_packets=0, n_bytes=0, priority=50,tcp,metadata=0x1 actions=resubmit(,12)\n")
 	found := count(t, []Source{{Dir: wd}}, ByRule, 0).Duplicates
 	if len(found) != 2 {
 		t.Fatalf("%+v", found)
 	}
-	for i, want := range []struct{ where, match, first, second string }{{"port group pg1, to-lport", "ip4", id("1"), id("2")}, {"stage ls_in_acl", "tcp", id("a"), id("b")}} {
+	for i, want := range []struct {
+		where, match, first,
+		second string
+	}{{"port group pg1, to-lport", "ip4", id("1"), id("2")}, {"stage ls_in_acl", "tcp", id("a"), id("b")}} {
 		d := found[i]
-		if d.Where != want.where || d.Match != want.match || len(d.Rows) != 2 || d.Rows[0].UUID != want.first || d.Rows[1].UUID != want.second {
+		if d.Where != want.where || d.Match != want.match || len(d.Rows) != 2 || d.Rows[0].UUID != want.first ||
+			d.Rows[1].UUID != want.second {
 			t.Errorf("%+v, want %+v", d, want)
 		}
 	}

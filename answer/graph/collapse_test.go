@@ -15,14 +15,16 @@ import (
 func anyGraph(seed uint64) *Graph {
 	r := rand.New(rand.NewPCG(seed, 2))
 	boxes := []Kind{Bridge, Switch, Router, Remote, Network}
-	kinds := []Kind{Internal, System, Interface, Patch, Tunnel, Bond, Userspace, Attached, Link, Service, Virtual, External, Child}
+	kinds := []Kind{Internal, System, Interface, Patch, Tunnel, Bond, Userspace, Attached, Link, Service, Virtual,
+		External, Child}
 	states := []State{Up, Down, Failed, Unknown}
 	g := &Graph{Title: "any"}
 	for i := range 1 + r.IntN(8) {
 		b := &Box{Name: fmt.Sprintf("b%d", i), Kind: boxes[r.IntN(len(boxes))]}
 		few := kinds[r.IntN(len(kinds)):]
 		for j := range r.IntN(20) {
-			b.Ports = append(b.Ports, &Port{Name: fmt.Sprintf("p%d-%d", i, j), Kind: few[r.IntN(len(few))], State: states[r.IntN(len(states))], VLAN: fmt.Sprint("tag ", j)})
+			b.Ports = append(b.Ports, &Port{Name: fmt.Sprintf("p%d-%d", i, j), Kind: few[r.IntN(len(few))],
+				State: states[r.IntN(len(states))], VLAN: fmt.Sprint("tag ", j)})
 		}
 		g.Boxes = append(g.Boxes, b)
 	}

@@ -106,7 +106,8 @@ func random(seed uint64, boxes, ports int) *Graph {
 	for range boxes {
 		from, to := g.Boxes[r.IntN(boxes)], g.Boxes[r.IntN(boxes)]
 		if len(from.Ports) > 0 && len(to.Ports) > 0 {
-			g.Edges = append(g.Edges, &Edge{From: from, FromPort: from.Ports[r.IntN(len(from.Ports))], To: to, ToPort: to.Ports[r.IntN(len(to.Ports))], Kind: Patch, State: Up})
+			g.Edges = append(g.Edges, &Edge{From: from, FromPort: from.Ports[r.IntN(len(from.Ports))], To: to,
+				ToPort: to.Ports[r.IntN(len(to.Ports))], Kind: Patch, State: Up})
 		}
 	}
 	return g
@@ -140,11 +141,13 @@ func TestManyNetworksMakeNoTower(t *testing.T) {
 	for i := range 50 {
 		b := &Box{Name: fmt.Sprintf("net-%d", i), Kind: Switch, Ports: []*Port{{Name: "router", Kind: Link}}}
 		for j := range 20 {
-			b.Ports = append(b.Ports, &Port{Name: fmt.Sprintf("vm-%d-%d", i, j), Kind: Attached, Note: "10.0.0.1 fd00:10::f816:3eff:fe10:c3db"})
+			b.Ports = append(b.Ports, &Port{Name: fmt.Sprintf("vm-%d-%d", i, j), Kind: Attached,
+				Note: "10.0.0.1 fd00:10::f816:3eff:fe10:c3db"})
 		}
 		router.Ports = append(router.Ports, &Port{Name: fmt.Sprintf("lrp-%d", i), Kind: Link})
 		g.Boxes = append(g.Boxes, b)
-		g.Edges = append(g.Edges, &Edge{From: b, FromPort: b.Ports[0], To: router, ToPort: router.Ports[i], Kind: Link, State: Up})
+		g.Edges = append(g.Edges, &Edge{From: b, FromPort: b.Ports[0], To: router, ToPort: router.Ports[i], Kind: Link,
+			State: Up})
 	}
 	if l := arrange(g); l.h > 2*l.w || l.w > 2*l.h {
 		t.Errorf("the picture is %.0f pixels wide and %.0f tall", l.w, l.h)
@@ -172,9 +175,12 @@ func checkCells(t *testing.T, seed uint64, p *placedBox) {
 // hostile returns a graph whose names contain markup and control characters.
 func hostile() *Graph {
 	evil := "</text><script>alert(1)</script>\x00\x1b[31m\"'\\&\xff\n|{}<b>"
-	p, q := &Port{Name: evil, Number: "1", Kind: Patch, State: Failed, Note: evil, Detail: []string{evil}}, &Port{Name: evil, Kind: Patch}
-	a, b := &Box{Name: evil, Kind: Bridge, Note: evil, Ports: []*Port{p}}, &Box{Name: evil, Kind: Bridge, Ports: []*Port{q}}
-	return &Graph{Title: evil, Boxes: []*Box{a, b}, Edges: []*Edge{{From: a, FromPort: p, To: b, ToPort: q, Kind: Patch}}, Remarks: []string{evil}}
+	p, q := &Port{Name: evil, Number: "1", Kind: Patch, State: Failed, Note: evil, Detail: []string{evil}},
+		&Port{Name: evil, Kind: Patch}
+	a, b := &Box{Name: evil, Kind: Bridge, Note: evil, Ports: []*Port{p}},
+		&Box{Name: evil, Kind: Bridge, Ports: []*Port{q}}
+	return &Graph{Title: evil, Boxes: []*Box{a, b}, Edges: []*Edge{{From: a, FromPort: p, To: b, ToPort: q, Kind: Patch}},
+		Remarks: []string{evil}}
 }
 
 func TestHostileNamesStayText(t *testing.T) {
@@ -192,7 +198,8 @@ func TestHostileNamesStayText(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: not XML: %v", name, err)
 			}
-			if start, ok := token.(xml.StartElement); ok && !slices.Contains([]string{"svg", "style", "title", "rect", "g", "text", "path"}, start.Name.Local) {
+			if start, ok := token.(xml.StartElement); ok &&
+				!slices.Contains([]string{"svg", "style", "title", "rect", "g", "text", "path"}, start.Name.Local) {
 				t.Errorf("%s: an element <%s> in the picture", name, start.Name.Local)
 			}
 		}
@@ -211,7 +218,8 @@ func TestLongNamesAreWholeInTooltips(t *testing.T) {
 		t.Errorf("%d whole names, want those of 2 tooltips", n)
 	}
 	var width int
-	if _, err := fmt.Sscanf(picture.String(), `<svg xmlns="http://www.w3.org/2000/svg" width="%d"`, &width); err != nil || width > 3000 {
+	if _, err := fmt.Sscanf(picture.String(), `<svg xmlns="http://www.w3.org/2000/svg" width="%d"`, &width); err != nil ||
+		width > 3000 {
 		t.Errorf("the picture is %d wide: %v", width, err)
 	}
 }

@@ -44,15 +44,19 @@ func neutronNB(t *testing.T) string {
 		nbctl("ls-add", name, "--", "set", "logical_switch", name, "external_ids:neutron\\:network_name="+given)
 	}
 	nbctl("lr-add", router1, "--", "set", "logical_router", router1, "external_ids:neutron\\:router_name=r1")
-	nbctl("lrp-add", router1, "lrp-"+toRouter, "fa:16:3e:00:00:01", "10.0.10.1/24", "--", "set", "logical_router_port", "lrp-"+toRouter,
-		"external_ids:neutron\\:network_name="+webNetwork, "external_ids:neutron\\:router_name="+strings.TrimPrefix(router1, "neutron-"))
+	nbctl("lrp-add", router1, "lrp-"+toRouter, "fa:16:3e:00:00:01", "10.0.10.1/24", "--", "set", "logical_router_port",
+		"lrp-"+toRouter,
+		"external_ids:neutron\\:network_name="+webNetwork,
+		"external_ids:neutron\\:router_name="+strings.TrimPrefix(router1, "neutron-"))
 	for _, p := range []struct {
 		network, port, name string
 		columns             []string
 	}{
-		{webNetwork, web1, "web1", []string{"addresses=\"fa:16:3e:10:c3:db 10.0.10.11\"", "up=true", "external_ids:neutron\\:device_id=7c3c4f8a-63ca-5da2-bb74-dc6f8fc4553a"}},
+		{webNetwork, web1, "web1", []string{"addresses=\"fa:16:3e:10:c3:db 10.0.10.11\"", "up=true",
+			"external_ids:neutron\\:device_id=7c3c4f8a-63ca-5da2-bb74-dc6f8fc4553a"}},
 		{webNetwork, vipOwner, "vip-a", []string{"up=true"}},
-		{webNetwork, vip, "vip", []string{"type=virtual", "addresses=\"fa:16:3e:0f:fb:b9 10.0.10.100\"", "options:virtual-ip=10.0.10.100", "options:virtual-parents=" + vipOwner}},
+		{webNetwork, vip, "vip", []string{"type=virtual", "addresses=\"fa:16:3e:0f:fb:b9 10.0.10.100\"",
+			"options:virtual-ip=10.0.10.100", "options:virtual-parents=" + vipOwner}},
 		{webNetwork, trunk, "trunk-parent", []string{"up=true"}},
 		{vlan101, sub100, "sub-100", []string{"parent_name=" + trunk, "tag=100", "up=true"}},
 		{vlan101, sriov1, "sriov1", []string{"type=external", "addresses=\"fa:16:3e:ae:9c:b1 10.101.0.31\"", "up=true"}},
@@ -60,7 +64,8 @@ func neutronNB(t *testing.T) string {
 		{webNetwork, toRouter, "", []string{"type=router", "options:router-port=lrp-" + toRouter}},
 	} {
 		nbctl(append([]string{"lsp-add", p.network, p.port, "--", "set", "logical_switch_port", p.port,
-			"external_ids:neutron\\:network_name=" + p.network, "external_ids:neutron\\:port_name=\"" + p.name + "\""}, p.columns...)...)
+			"external_ids:neutron\\:network_name=" + p.network, "external_ids:neutron\\:port_name=\"" + p.name + "\""},
+			p.columns...)...)
 	}
 	return file
 }
@@ -85,7 +90,8 @@ func holding(t *testing.T, databases map[workdir.Kind]string) *workdir.Dir {
 	}
 	t.Cleanup(wd.Unlock)
 	for kind, path := range databases {
-		if _, _, err := collect.Collect(context.Background(), wd, collect.DatabaseFile{Path: path, Kind: kind}, collect.Options{Select: collect.Select{Database: kind}}); err != nil {
+		if _, _, err := collect.Collect(context.Background(), wd, collect.DatabaseFile{Path: path, Kind: kind},
+			collect.Options{Select: collect.Select{Database: kind}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,20 +197,23 @@ func tap(name, id string) []string {
 // NB database, and with one that cannot be read.
 func TestInterfacesHaveTheNamesOfTheirPorts(t *testing.T) {
 	args := []string{"add-br", "br-int"}
-	for name, id := range map[string]string{"tap31054021-de": web1, "tap4d9d53bf-e9": vipOwner, "tap87671bf7-0a": trunk, "tap290beea1-50": metadata, "tapelse": "another-deployment"} {
+	for name, id := range map[string]string{"tap31054021-de": web1, "tap4d9d53bf-e9": vipOwner, "tap87671bf7-0a": trunk,
+		"tap290beea1-50": metadata, "tapelse": "another-deployment"} {
 		args = append(args, tap(name, id)...)
 	}
 	conf := localConf(t, args...)
 	wd := holding(t, map[workdir.Kind]string{workdir.OVS: conf, workdir.NB: neutronNB(t)})
 	named := map[string]string{
-		"tap31054021-de": "web1", "tap4d9d53bf-e9": "vip-a, virtual parent of vip", "tap87671bf7-0a": "trunk-parent, parent of sub-100 tag 100",
+		"tap31054021-de": "web1", "tap4d9d53bf-e9": "vip-a, virtual parent of vip",
+		"tap87671bf7-0a": "trunk-parent, parent of sub-100 tag 100",
 		"tap290beea1-50": metadata + ", localport", "tapelse": "another-deployment",
 	}
 	checkNotes(t, wd, named)
 	files.Write(t, wd.Database(workdir.NB), "garbage")
 	unnamed := map[string]string{"tap31054021-de": web1, "tap87671bf7-0a": trunk, "tapelse": "another-deployment"}
 	g := checkNotes(t, wd, unnamed)
-	if said := strings.Join(g.Remarks, "\n"); !strings.Contains(said, "iface-ids are shown without the names of their ports: ") {
+	if said := strings.Join(g.Remarks, "\n"); !strings.Contains(said,
+		"iface-ids are shown without the names of their ports: ") {
 		t.Errorf("the remarks are %q", said)
 	}
 	checkNotes(t, holding(t, map[workdir.Kind]string{workdir.OVS: conf}), unnamed)
@@ -235,15 +244,18 @@ func checkNotes(t *testing.T, wd *workdir.Dir, want map[string]string) *Graph {
 // TestFilterFindsAnInterfaceByItsPort looks in the node's picture for names that only the
 // NB database has.
 func TestFilterFindsAnInterfaceByItsPort(t *testing.T) {
-	conf := localConf(t, append(append([]string{"add-br", "br-int"}, tap("tap31054021-de", web1)...), tap("tap87671bf7-0a", trunk)...)...)
+	conf := localConf(t, append(append([]string{"add-br", "br-int"}, tap("tap31054021-de", web1)...),
+		tap("tap87671bf7-0a", trunk)...)...)
 	wd := holding(t, map[workdir.Kind]string{workdir.OVS: conf, workdir.NB: neutronNB(t)})
-	for pattern, want := range map[string]string{"web1": "tap31054021-de", "web?": "tap31054021-de", "31054021-*": "tap31054021-de", "sub-100": "tap87671bf7-0a"} {
+	for pattern, want := range map[string]string{"web1": "tap31054021-de", "web?": "tap31054021-de",
+		"31054021-*": "tap31054021-de", "sub-100": "tap87671bf7-0a"} {
 		g, err := Node(context.Background(), wd)
 		if err != nil {
 			t.Fatal(err)
 		}
 		matched, err := g.Filter(pattern)
-		if ports := box(t, g, Bridge, "br-int").Ports; err != nil || matched != 1 || len(ports) != 1 || ports[0].Name != want {
+		if ports := box(t, g, Bridge, "br-int").Ports; err != nil || matched != 1 || len(ports) != 1 ||
+			ports[0].Name != want {
 			t.Errorf("--filter %s: %d match, %v, %v", pattern, matched, ports, err)
 		}
 	}
@@ -257,7 +269,8 @@ func TestTagsOfTheAgentHaveTheirNetworks(t *testing.T) {
 		args = append(append(append(args, tap(name, id)...), "--", "set", "port", name), columns...)
 	}
 	config := func(kind, physical, tag string, more ...string) []string {
-		return append([]string{"tag=" + tag, "other_config:net_uuid=f45fd8e4-715a-406b-910a-59cbe4faf576", "other_config:network_type=" + kind,
+		return append([]string{"tag=" + tag, "other_config:net_uuid=f45fd8e4-715a-406b-910a-59cbe4faf576",
+			"other_config:network_type=" + kind,
 			"other_config:physical_network=" + physical, "other_config:tag=" + tag}, more...)
 	}
 	add("tap-vxlan", web1, config("vxlan", "None", "1", "other_config:segmentation_id=802")...)

@@ -70,7 +70,8 @@ func commandsOf(events []*Event) (commands []string) {
 
 func TestQueryFindsWhoChangedARow(t *testing.T) {
 	db, s := serveNB(t)
-	nbctl(s, "ls-add sw0", "lsp-add sw0 web", "lsp-add sw0 db", "lsp-set-addresses web dynamic", "set logical_switch_port db tag=4",
+	nbctl(s, "ls-add sw0", "lsp-add sw0 web", "lsp-add sw0 db", "lsp-set-addresses web dynamic",
+		"set logical_switch_port db tag=4",
 		"set logical_switch_port web name=www", "set logical_switch_port www external_ids:name=shop", "lsp-del www")
 	s.Stop()
 	all, results := read(t, northbound(db), Query{})
@@ -87,15 +88,19 @@ func TestQueryFindsWhoChangedARow(t *testing.T) {
 		q    Query
 		want []string
 	}{
-		"a name that the row lost later": {Query{Record: "web"}, []string{"lsp-add sw0 web", "lsp-set-addresses web dynamic", "set logical_switch_port web name=www"}},
-		"the beginning of a UUID": {Query{Record: uuid[:8]}, []string{"lsp-add sw0 web", "lsp-set-addresses web dynamic", "set logical_switch_port web name=www",
-			"set logical_switch_port www external_ids:name=shop", "lsp-del www"}},
-		"a name in external_ids": {Query{Record: "shop"}, []string{"set logical_switch_port www external_ids:name=shop", "lsp-del www"}},
-		"a table":                {Query{Table: "Logical_Switch"}, []string{"ls-add sw0", "lsp-add sw0 web", "lsp-add sw0 db", "lsp-del www"}},
-		"a column":               {Query{Column: "tag"}, []string{"set logical_switch_port db tag=4"}},
-		"from a time on":         {Query{Since: all[6].Time}, commandsOf(all[6:])},
-		"until a time":           {Query{Until: all[1].Time}, commandsOf(all[:2])},
-		"nothing":                {Query{Record: "sw"}, nil},
+		"a name that the row lost later": {Query{Record: "web"},
+			[]string{"lsp-add sw0 web", "lsp-set-addresses web dynamic", "set logical_switch_port web name=www"}},
+		"the beginning of a UUID": {Query{Record: uuid[:8]},
+			[]string{"lsp-add sw0 web", "lsp-set-addresses web dynamic", "set logical_switch_port web name=www",
+				"set logical_switch_port www external_ids:name=shop", "lsp-del www"}},
+		"a name in external_ids": {Query{Record: "shop"},
+			[]string{"set logical_switch_port www external_ids:name=shop", "lsp-del www"}},
+		"a table": {Query{Table: "Logical_Switch"},
+			[]string{"ls-add sw0", "lsp-add sw0 web", "lsp-add sw0 db", "lsp-del www"}},
+		"a column":       {Query{Column: "tag"}, []string{"set logical_switch_port db tag=4"}},
+		"from a time on": {Query{Since: all[6].Time}, commandsOf(all[6:])},
+		"until a time":   {Query{Until: all[1].Time}, commandsOf(all[:2])},
+		"nothing":        {Query{Record: "sw"}, nil},
 	} {
 		got, _ := read(t, northbound(db), c.q)
 		expect.Equal(t, commandsOf(got), c.want, name)
@@ -109,7 +114,8 @@ func TestQueryFindsWhoChangedARow(t *testing.T) {
 // TestStateIsThatOfTheServer compares the rows of a moment with what the live server held.
 func TestStateIsThatOfTheServer(t *testing.T) {
 	db, s := serveNB(t)
-	nbctl(s, "ls-add sw0", "lsp-add sw0 web", "set logical_switch_port web external_ids:a=b external_ids:c=d", "lsp-set-addresses web dynamic unknown",
+	nbctl(s, "ls-add sw0", "lsp-add sw0 web", "set logical_switch_port web external_ids:a=b external_ids:c=d",
+		"lsp-set-addresses web dynamic unknown",
 		"remove logical_switch_port web external_ids a")
 	then := s.Run("ovn-nbctl", "--db="+s.Remote, "list", "logical_switch_port")
 	at := time.Now()
@@ -124,10 +130,12 @@ func TestStateIsThatOfTheServer(t *testing.T) {
 			t.Errorf("%q is not in what the server held:\n%s", line, then)
 		}
 	}
-	if counts, err := At(t.Context(), northbound(db)[0], Query{Until: at}); err != nil || counts.Tables["Logical_Switch_Port"] != 1 || counts.Tables["Logical_Switch"] != 1 {
+	if counts, err := At(t.Context(), northbound(db)[0], Query{Until: at}); err != nil ||
+		counts.Tables["Logical_Switch_Port"] != 1 || counts.Tables["Logical_Switch"] != 1 {
 		t.Errorf("%+v, %v", counts, err)
 	}
-	if _, err := At(t.Context(), northbound(db)[0], Query{Until: at.Add(-time.Hour)}); err == nil || !strings.Contains(err.Error(), "holds no state of that time") {
+	if _, err := At(t.Context(), northbound(db)[0], Query{Until: at.Add(-time.Hour)}); err == nil ||
+		!strings.Contains(err.Error(), "holds no state of that time") {
 		t.Error(err)
 	}
 }
@@ -141,7 +149,8 @@ func TestCompactedFileHoldsOneState(t *testing.T) {
 	nbctl(s, "lsp-set-addresses web dynamic")
 	s.Stop()
 	events, results := read(t, northbound(db), Query{Record: "web"})
-	if len(events) != 2 || !events[0].Base || events[0].Rows[0].Change != file.Present || events[1].Base || results[0].Compacted {
+	if len(events) != 2 || !events[0].Base || events[0].Rows[0].Change != file.Present || events[1].Base ||
+		results[0].Compacted {
 		t.Errorf("%+v %+v", events, results)
 	}
 	ovs.Run(t, "ovsdb-tool", "compact", db)
@@ -168,7 +177,10 @@ func TestDamagedRecordIsLeftOut(t *testing.T) {
 	}
 	events, results := read(t, northbound(db), Query{})
 	remarks := strings.Join(results[0].Remarks, "\n")
-	if got := commandsOf(events); len(got) != 3 || !slices.Equal(got[:2], []string{"ls-add sw0", "ls-add sw2"}) || len(events[2].Rows) > 0 || !strings.Contains(remarks, "1 change of a row that a record which was left out inserted: not shown") || !results[0].Lost || !strings.Contains(remarks, fmt.Sprint("offset ", offset)) {
+	if got := commandsOf(events); len(got) != 3 || !slices.Equal(got[:2], []string{"ls-add sw0", "ls-add sw2"}) ||
+		len(events[2].Rows) > 0 || !strings.Contains(remarks,
+		"1 change of a row that a record which was left out inserted: not shown") || !results[0].Lost ||
+		!strings.Contains(remarks, fmt.Sprint("offset ", offset)) {
 		t.Errorf("%q, %q", got, remarks)
 	}
 }
@@ -244,12 +256,14 @@ func TestRequestsOfARealClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transact(t, c, rfc.Operation{Op: "mutate", Table: "Logical_Switch", Where: where, Mutations: []rfc.Mutation{*rfc.NewMutation("external_ids", rfc.MutateOperationInsert, ids)}})
+	transact(t, c, rfc.Operation{Op: "mutate", Table: "Logical_Switch", Where: where,
+		Mutations: []rfc.Mutation{*rfc.NewMutation("external_ids", rfc.MutateOperationInsert, ids)}})
 	transact(t, c, rfc.Operation{Op: "update", Table: "Logical_Switch", Where: where, Row: rfc.Row{"name": "renamed"}})
 	transact(t, c, rfc.Operation{Op: "delete", Table: "Logical_Switch", Where: where})
 	s.Stop()
 	out.WriteString(strings.Split(out.String(), "\n")[0][:90]) // cut off
-	logs := []string{filepath.Join(t.TempDir(), "libovsdb-2026-11-22T14-57-26.215.log.gz"), filepath.Join(t.TempDir(), "libovsdb.log")}
+	logs := []string{filepath.Join(t.TempDir(), "libovsdb-2026-11-22T14-57-26.215.log.gz"),
+		filepath.Join(t.TempDir(), "libovsdb.log")}
 	for i, text := range [][]byte{rotated, out.Bytes()} {
 		if err := os.WriteFile(logs[i], text, 0o600); err != nil {
 			t.Fatal(err)
@@ -265,17 +279,20 @@ func TestRequestsOfARealClient(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"insert Logical_Switch", "insert Address_Set", "mutate Logical_Switch", "update Logical_Switch", "delete Logical_Switch"}; !slices.Equal(seen, want) {
+	if want := []string{"insert Logical_Switch", "insert Address_Set", "mutate Logical_Switch", "update Logical_Switch",
+		"delete Logical_Switch"}; !slices.Equal(seen, want) {
 		t.Errorf("%q, want %q, in\n%s", seen, want, out.String())
 	}
 	if remarks := fmt.Sprint(results); !results[1].Lost || !strings.Contains(remarks, "libovsdb.log, line 4") {
 		t.Errorf("the line that is cut off is not described: %s", remarks)
 	}
 	ofRow, _ := read(t, northbound("", logs...), Query{Record: uuid[:8]})
-	if len(ofRow) != 3 || ofRow[0].Requests[0].Mutations == "" || ofRow[1].Requests[0].Row != "name:renamed" || ofRow[2].Log != "libovsdb.log:3" {
+	if len(ofRow) != 3 || ofRow[0].Requests[0].Mutations == "" || ofRow[1].Requests[0].Row != "name:renamed" ||
+		ofRow[2].Log != "libovsdb.log:3" {
 		t.Errorf("requests for %s: %+v", uuid, ofRow)
 	}
-	if named, _ := read(t, northbound("", logs...), Query{Record: "sw0"}); len(named) != 1 || named[0].Count != 2 || len(named[0].Requests) != 1 {
+	if named, _ := read(t, northbound("", logs...), Query{Record: "sw0"}); len(named) != 1 || named[0].Count != 2 ||
+		len(named[0].Requests) != 1 {
 		t.Errorf("%+v", named)
 	}
 }
@@ -314,12 +331,14 @@ func TestCtrlCEndsReading(t *testing.T) {
 
 func TestTimesAreReadAsTheyArePrinted(t *testing.T) {
 	at := time.Date(2026, 11, 22, 15, 57, 26, 215e6, time.FixedZone("", 3600))
-	for _, text := range []string{timeText(at), "2026-11-22 14:57:26.215", "2026-11-22T14:57:26.215", at.Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano)} {
+	for _, text := range []string{timeText(at), "2026-11-22 14:57:26.215", "2026-11-22T14:57:26.215",
+		at.Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano)} {
 		if got, err := parseTime(text); err != nil || !got.Equal(at) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	if _, err := parseTime("yesterday"); err == nil || !regexp.MustCompile(`"yesterday" is not a time`).MatchString(err.Error()) {
+	if _, err := parseTime("yesterday"); err == nil ||
+		!regexp.MustCompile(`"yesterday" is not a time`).MatchString(err.Error()) {
 		t.Error(err)
 	}
 }
@@ -347,8 +366,9 @@ func FuzzLogLine(f *testing.F) {
 
 func TestProgramOfAComment(t *testing.T) {
 	for comment, want := range map[string]string{
-		"ovn-northd": "ovn-northd", "ovn-controller\novn-controller: registering chassis 'n1'": "ovn-controller", "ovs-vsctl (invoked by sh): ovs-vsctl show": "ovs-vsctl",
-		"ovn-nbctl: ls-add sw0": "ovn-nbctl", "maintenance": "", "by ovn-northd": "", "": "",
+		"ovn-northd": "ovn-northd", "ovn-controller\novn-controller: registering chassis 'n1'": "ovn-controller",
+		"ovs-vsctl (invoked by sh): ovs-vsctl show": "ovs-vsctl",
+		"ovn-nbctl: ls-add sw0":                     "ovn-nbctl", "maintenance": "", "by ovn-northd": "", "": "",
 	} {
 		expect.Equal(t, programOf(comment), want, comment)
 	}

@@ -19,7 +19,8 @@ import (
 )
 
 // programs are the browsers that a test can drive, as scripts/install-deps has them.
-var programs = []string{"chromium-headless-shell", "chromium", "google-chrome", "/usr/lib64/chromium-browser/headless_shell"}
+var programs = []string{"chromium-headless-shell", "chromium", "google-chrome",
+	"/usr/lib64/chromium-browser/headless_shell"}
 
 // browserProgram returns the path of a browser. It skips the test where none is installed.
 func browserProgram(t *testing.T) string {
@@ -46,8 +47,10 @@ type tab struct {
 // browse opens a page in a new browser with a window of a width.
 func browse(t *testing.T, file string, width int64) *tab {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browserProgram(t)), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true), chromedp.WindowSize(int(width), 900))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browserProgram(t)), chromedp.NoSandbox,
+		chromedp.DisableGPU,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true),
+		chromedp.WindowSize(int(width), 900))
 	allocated, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocated)
@@ -146,7 +149,8 @@ func eval[T any](b *tab, expression string) T {
 // await waits until a condition holds in the page.
 func (b *tab) await(condition string) {
 	b.t.Helper()
-	eval[bool](b, `new Promise((done) => { const look = () => ((`+condition+`) ? done(true) : requestAnimationFrame(look)); look(); })`)
+	eval[bool](b, `new Promise((done) => { const look = () => ((`+condition+
+		`) ? done(true) : requestAnimationFrame(look)); look(); })`)
 }
 
 // goTo goes to an address of the page.
@@ -194,10 +198,12 @@ func (b *tab) text() string {
 	return eval[string](b, visible+`.map((section) => section.innerText).join("\n")`)
 }
 
-// rows returns the texts of the visible elements that match a selector, with the cells of each row of a table divided by |.
+// rows returns the texts of the visible elements that match a selector, with the cells of each row of a table divided
+// by |.
 func (b *tab) rows(selector string) []string {
 	b.t.Helper()
-	return eval[[]string](b, visible+`.flatMap((section) => [...section.querySelectorAll(`+quoted(selector)+`)]).filter((one) => one.checkVisibility()).map((one) => (one.cells ? [...one.cells].map((cell) => cell.innerText).join("|") : one.innerText))`)
+	return eval[[]string](b, visible+`.flatMap((section) => [...section.querySelectorAll(`+quoted(selector)+
+		`)]).filter((one) => one.checkVisibility()).map((one) => (one.cells ? [...one.cells].map((cell) => cell.innerText).join("|") : one.innerText))`)
 }
 
 func (b *tab) address() string {

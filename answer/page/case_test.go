@@ -52,8 +52,9 @@ func writePage(t *testing.T, folder string, checks ...trace.Check) string {
 // writePageOn does the same with the daemons of a runtime.
 func writePageOn(t *testing.T, runtime, folder string, checks ...trace.Check) string {
 	t.Helper()
-	made, err := page.Make(t.Context(), openSet(t, folder), page.Options{Programs: rule.Programs{Runtime: runtime, Runtimes: local.Runtimes}, Version: "test", Checks: checks,
-		Call: func(_ string, args ...string) string { return "ovs-offline " + show.Words(args...) }})
+	made, err := page.Make(t.Context(), openSet(t, folder),
+		page.Options{Programs: rule.Programs{Runtime: runtime, Runtimes: local.Runtimes}, Version: "test", Checks: checks,
+			Call: func(_ string, args ...string) string { return "ovs-offline " + show.Words(args...) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +130,10 @@ func changeAt(t *testing.T, wd *workdir.Dir) time.Time {
 	if at.UnixMilli() <= last.Date {
 		at = at.Add(24 * time.Hour)
 	}
-	appendRecord(t, file, map[string]any{"_date": at.Add(7 * time.Second).UnixMilli(), "_comment": "ovn-nbctl: ovn-nbctl create Address_Set name=" + plantedChange,
-		"Address_Set": map[string]any{"0a0b0c0d-1111-4222-8333-444455556666": map[string]any{"name": plantedChange, "addresses": "192.0.2.99"}}})
+	appendRecord(t, file, map[string]any{"_date": at.Add(7 * time.Second).UnixMilli(),
+		"_comment": "ovn-nbctl: ovn-nbctl create Address_Set name=" + plantedChange,
+		"Address_Set": map[string]any{"0a0b0c0d-1111-4222-8333-444455556666": map[string]any{"name": plantedChange,
+			"addresses": "192.0.2.99"}}})
 	return at
 }
 

@@ -20,15 +20,22 @@ import (
 func hostileNames() []string {
 	long := strings.Repeat("x", 10_000)
 	return []string{
-		`<script>hostile()</script>`, `</script><script>hostile()</script>`, `<img src=x onerror=hostile()>`, `<svg onload=hostile()>`,
-		`"><script>hostile()</script>`, `'><img src=x onerror=hostile()>`, `" onmouseover="hostile()" x="`, `' onfocus='hostile()' autofocus='`,
-		`javascript:hostile()`, `data:text/html,<script>hostile()</script>`, `<iframe src="javascript:hostile()"></iframe>`, `<a href="javascript:hostile()">click</a>`,
-		`<style>*{display:none}</style>`, `<link rel=stylesheet href=http://192.0.2.1/x.css>`, `<meta http-equiv=refresh content="0;url=http://192.0.2.1/">`, `<base href=http://192.0.2.1/>`,
-		`<form action=http://192.0.2.1/><input autofocus onfocus=hostile()>`, `<object data=http://192.0.2.1/x></object>`, `<embed src=http://192.0.2.1/x>`, `<template><script>hostile()</script></template>`,
+		`<script>hostile()</script>`, `</script><script>hostile()</script>`, `<img src=x onerror=hostile()>`,
+		`<svg onload=hostile()>`,
+		`"><script>hostile()</script>`, `'><img src=x onerror=hostile()>`, `" onmouseover="hostile()" x="`,
+		`' onfocus='hostile()' autofocus='`,
+		`javascript:hostile()`, `data:text/html,<script>hostile()</script>`, `<iframe src="javascript:hostile()"></iframe>`,
+		`<a href="javascript:hostile()">click</a>`,
+		`<style>*{display:none}</style>`, `<link rel=stylesheet href=http://192.0.2.1/x.css>`,
+		`<meta http-equiv=refresh content="0;url=http://192.0.2.1/">`, `<base href=http://192.0.2.1/>`,
+		`<form action=http://192.0.2.1/><input autofocus onfocus=hostile()>`, `<object data=http://192.0.2.1/x></object>`,
+		`<embed src=http://192.0.2.1/x>`, `<template><script>hostile()</script></template>`,
 		`--><script>hostile()</script><!--`, `]]><script>hostile()</script>`, `{{.Case}}`, `${hostile()}`,
-		`<plaintext>`, `<textarea>`, `</title></style></noscript></textarea><script>hostile()</script>`, `&lt;script&gt;hostile()&lt;/script&gt;`,
+		`<plaintext>`, `<textarea>`, `</title></style></noscript></textarea><script>hostile()</script>`,
+		`&lt;script&gt;hostile()&lt;/script&gt;`,
 		`%3Cscript%3Ehostile()%3C/script%3E`, `#/nodes/..%2F..%2F%ZZ?q=%`, `__proto__`, `constructor`,
-		"\u202etpircs\u202c rtl", "\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627", "a\u0000b\u001b[31mc\u0007", "line\nfeed\r\ttab",
+		"\u202etpircs\u202c rtl", "\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627", "a\u0000b\u001b[31mc\u0007",
+		"line\nfeed\r\ttab",
 		long, strings.Repeat("w ", 5_000), strings.Repeat("\u0301", 500), strings.Repeat("\U0001F469\u200D\U0001F4BB", 300),
 	}
 }
@@ -48,8 +55,10 @@ func (r *renaming) renamed(name string) string {
 	return r.given[name]
 }
 
-// columns are the columns of the northbound database, the southbound one and that of Open vSwitch whose texts are names.
-var columns = map[string]bool{"name": true, "logical_port": true, "external_ids": true, "options": true, "hostname": true}
+// columns are the columns of the northbound database, the southbound one and that of Open vSwitch whose texts are
+// names.
+var columns = map[string]bool{"name": true, "logical_port": true, "external_ids": true, "options": true,
+	"hostname": true}
 
 // database gives the rows of a database file other names.
 func (r *renaming) database(t *testing.T, file string) {
@@ -73,16 +82,19 @@ func (r *renaming) database(t *testing.T, file string) {
 	files.Write(t, file, out.String())
 }
 
-// drawn are the tables whose rows each page shows by name: they get names first, so that each name is given to one of them.
+// drawn are the tables whose rows each page shows by name: they get names first, so that each name is given to one of
+// them.
 var drawn = []string{"Logical_Switch_Port", "Logical_Switch", "Logical_Router", "Load_Balancer", "Port_Binding"}
 
-// record renames what has a name of its own, or names something of those by its external_ids. It goes through the record
-// in an order that only depends on names, so that the same things get the same names in each run.
+// record renames what has a name of its own, or names something of those by its external_ids. It goes through the
+// record in an order that only depends on names, so that the same things get the same names in each run.
 func (r *renaming) record(record map[string]any) {
-	others := slices.DeleteFunc(slices.Sorted(maps.Keys(record)), func(table string) bool { return slices.Contains(drawn, table) })
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(record)),
+		func(table string) bool { return slices.Contains(drawn, table) })
 	for _, table := range slices.Concat(drawn, others) {
 		byID, ok := record[table].(map[string]any)
-		if !ok || table == "Bridge" || table == "Datapath" || table == "Open_vSwitch" || strings.HasPrefix(table, "Chassis") || strings.HasSuffix(table, "_Global") {
+		if !ok || table == "Bridge" || table == "Datapath" || table == "Open_vSwitch" ||
+			strings.HasPrefix(table, "Chassis") || strings.HasSuffix(table, "_Global") {
 			continue
 		}
 		rows := slices.SortedFunc(maps.Values(byID), func(a, b any) int { return strings.Compare(nameIn(a), nameIn(b)) })
@@ -104,7 +116,8 @@ func nameIn(row any) string {
 }
 
 // kept are keys whose values OVN reads, and which are no names.
-var kept = map[string]bool{"router-port": false, "iface-id": false, "peer": false, "name": false, "k8s.ovn.org/owner": false, "k8s.ovn.org/name": false, "logical-switch": true, "logical-router": true}
+var kept = map[string]bool{"router-port": false, "iface-id": false, "peer": false, "name": false,
+	"k8s.ovn.org/owner": false, "k8s.ovn.org/name": false, "logical-switch": true, "logical-router": true}
 
 func (r *renaming) value(column string, value any) any {
 	if text, ok := value.(string); ok && column != "options" && column != "external_ids" {
@@ -132,9 +145,9 @@ func (r *renaming) value(column string, value any) any {
 // or leads out of the page.
 const elementsOfNames = `[...document.querySelectorAll("body *")].filter((one) => one.matches("iframe, img, object, embed, base, link, textarea, plaintext, template, body style, body meta") || [...one.attributes].some((attribute) => /^on|^autofocus$/.test(attribute.name) || /^(href|src|action)$/.test(attribute.name) && !attribute.value.startsWith("#"))).map((one) => one.outerHTML)`
 
-// TestHostileNames gives the ports, switches, routers, policies and services of a case 40 hostile names, and its folders
-// and logs too. Nothing runs, nothing is asked of a network, no name becomes an element, and each view stays within the
-// window.
+// TestHostileNames gives the ports, switches, routers, policies and services of a case 40 hostile names, and its
+// folders and logs too. Nothing runs, nothing is asked of a network, no name becomes an element, and each view stays
+// within the window.
 func TestHostileNames(t *testing.T) {
 	browserProgram(t)
 	folder, nodes := labNodes(t)
@@ -148,10 +161,12 @@ func TestHostileNames(t *testing.T) {
 		t.Logf("%s: %d names", node, len(r.given))
 		var log strings.Builder
 		for number, name := range names {
-			fmt.Fprintf(&log, "2026-11-27T14:02:%02d.000Z|%05d|binding|WARN|%s\n", number, number, strings.ReplaceAll(name, "\n", " "))
+			fmt.Fprintf(&log, "2026-11-27T14:02:%02d.000Z|%05d|binding|WARN|%s\n", number, number,
+				strings.ReplaceAll(name, "\n", " "))
 		}
 		files.Write(t, wd.HostLog("ovn", "ovn-controller.log"), log.String())
-		hostile := []string{`<img src=x onerror=hostile()>`, "\u202e\" onload=hostile() " + strings.Repeat("y", 180), `&lt;b&gt;'"`}[i]
+		hostile := []string{`<img src=x onerror=hostile()>`, "\u202e\" onload=hostile() " + strings.Repeat("y", 180),
+			`&lt;b&gt;'"`}[i]
 		if err := os.Rename(wd.Path(), filepath.Join(folder, hostile)); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +190,8 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		if begin := name[:min(len(name), 20)]; !strings.ContainsFunc(begin, func(r rune) bool { return r < ' ' || r > '~' }) && !strings.Contains(shown, begin) {
+		if begin := name[:min(len(name), 20)]; !strings.ContainsFunc(begin,
+			func(r rune) bool { return r < ' ' || r > '~' }) && !strings.Contains(shown, begin) {
 			t.Errorf("no view shows the name %q", begin)
 		}
 	}

@@ -41,13 +41,16 @@ func (c counted) Choose(ctx context.Context, name string, wanted runtime.Wanted)
 func made(t *testing.T, wd *workdir.Dir) *Page {
 	t.Helper()
 	times := 0
-	programs := rule.Programs{Runtime: "process", Runtimes: func(wd *workdir.Dir) runtime.Runtimes { return counted{local.Runtimes(wd), &times} }}
+	programs := rule.Programs{Runtime: "process",
+		Runtimes: func(wd *workdir.Dir) runtime.Runtimes { return counted{local.Runtimes(wd), &times} }}
 	defer func() {
 		if times > 1 {
 			t.Errorf("the page computes drift %d times", times)
 		}
 	}()
-	p, err := Make(t.Context(), snapshot.Of(wd), Options{Programs: programs, Version: "test", Call: func(_ string, args ...string) string { return "ovs-offline " + show.Words(args...) }})
+	p, err := Make(t.Context(), snapshot.Of(wd),
+		Options{Programs: programs, Version: "test",
+			Call: func(_ string, args ...string) string { return "ovs-offline " + show.Words(args...) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +60,8 @@ func made(t *testing.T, wd *workdir.Dir) *Page {
 // dataIn decodes an element of a written page, as its script does.
 func dataIn(t *testing.T, page, id string, into any) {
 	t.Helper()
-	m := regexp.MustCompile(`<script type="application/octet-stream" id="data-` + id + `">([A-Za-z0-9+/=]*)</script>`).FindStringSubmatch(page)
+	m := regexp.MustCompile(`<script type="application/octet-stream" id="data-` + id +
+		`">([A-Za-z0-9+/=]*)</script>`).FindStringSubmatch(page)
 	if m == nil {
 		t.Fatalf("the page has no data %s", id)
 	}
@@ -124,7 +128,8 @@ func TestPageOfACapture(t *testing.T) {
 	}
 	node, want := c.Nodes[0], dumped(t, wd)
 	if node.Flows != want || node.Shown != want || node.OVS != "3.1.0" {
-		t.Errorf("the page counts %d flows and has %d, of OVS %s; the dumps have %d, of 3.1.0", node.Flows, node.Shown, node.OVS, want)
+		t.Errorf("the page counts %d flows and has %d, of OVS %s; the dumps have %d, of 3.1.0", node.Flows, node.Shown,
+			node.OVS, want)
 	}
 	var content struct {
 		Flows [][]any
@@ -134,7 +139,10 @@ func TestPageOfACapture(t *testing.T) {
 	if !slices.ContainsFunc(c.Check.Findings, func(f struct{ Rule string }) bool { return f.Rule == "match-malformed" }) {
 		t.Errorf("the findings lack the ACL whose match can't be read: %v", c.Check.Findings)
 	}
-	if !slices.ContainsFunc(c.Endpoints, func(e struct{ Name, Port string }) bool { return e.Name == "ns1/client" && e.Port == "ns1_client" }) {
+	if !slices.ContainsFunc(c.Endpoints, func(e struct{ Name, Port string }) bool {
+		return e.Name == "ns1/client" &&
+			e.Port == "ns1_client"
+	}) {
 		t.Error("the endpoints lack the pod ns1/client")
 	}
 	denied := slices.IndexFunc(c.Rules, func(r struct {
@@ -144,7 +152,8 @@ func TestPageOfACapture(t *testing.T) {
 	}) bool {
 		return r.UUID == "7d063138-e0e0-4cae-875f-6a422ac8bc31"
 	})
-	if denied < 0 || c.Rules[denied].Table != "ACL" || c.Rules[denied].Flows["0"] == 0 || !slices.Contains(c.Rules[denied].Columns, struct{ Name, Value string }{"match", "outport == @pg_ns1 && ip"}) {
+	if denied < 0 || c.Rules[denied].Table != "ACL" || c.Rules[denied].Flows["0"] == 0 ||
+		!slices.Contains(c.Rules[denied].Columns, struct{ Name, Value string }{"match", "outport == @pg_ns1 && ip"}) {
 		t.Errorf("the ACL that denies all is %+v", c.Rules[max(0, denied)])
 	}
 	if len(c.Absent) != 1 || c.Absent[0].Part != "Who reaches whom" || c.Absent[0].Next != "ovs-offline start" {
@@ -161,7 +170,8 @@ func TestFlowsOfTheFewestPacketsAreLeftOut(t *testing.T) {
 	r := &reading{node: &Node{Flows: 400}, rules: newRuleIndex(), content: NodeFlows{Stages: make([]Stage, 2)}}
 	for i := range 400 {
 		packets := uint64(400 - i/2) // of each stage the most first, as Tree lists them
-		r.content.Flows = append(r.content.Flows, [11]any{i % 2, 100, &packets, &packets, "", "", "", strings.Repeat("x", i%97), -1, "", ""})
+		r.content.Flows = append(r.content.Flows,
+			[11]any{i % 2, 100, &packets, &packets, "", "", "", strings.Repeat("x", i%97), -1, "", ""})
 	}
 	slices.SortStableFunc(r.content.Flows, func(a, b [11]any) int { return a[0].(int) - b[0].(int) })
 	const size = 1500
@@ -186,7 +196,8 @@ func TestFlowsOfTheFewestPacketsAreLeftOut(t *testing.T) {
 }
 
 func TestSizeOfManyNodes(t *testing.T) {
-	for nodes, most := range map[int]int{1: 4 << 20, 10: 4 << 20, 12: 4 << 20, 100: 13 << 20, 500: 16 << 20, 5000: 16 << 20} {
+	for nodes, most := range map[int]int{1: 4 << 20, 10: 4 << 20, 12: 4 << 20, 100: 13 << 20, 500: 16 << 20,
+		5000: 16 << 20} {
 		if all := sizeOf(nodes) * nodes; all > most || all < most*2/3 {
 			t.Errorf("the flows of %d nodes may take %d bytes", nodes, all)
 		}

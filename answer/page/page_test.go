@@ -38,7 +38,8 @@ type labCase struct {
 func TestPage(t *testing.T) {
 	program := browserProgram(t)
 	folder, nodes := labNodes(t)
-	c := &labCase{folder: folder, nodes: nodes, lost: loseFlows(t, nodes[brokenNode], brokenMatch), change: changeAt(t, nodes["worker3"])}
+	c := &labCase{folder: folder, nodes: nodes, lost: loseFlows(t, nodes[brokenNode], brokenMatch),
+		change: changeAt(t, nodes["worker3"])}
 	startAll(t, nodes)
 	file := writePage(t, folder, trace.Check{From: "ns1/web-0", To: "ns2/db-1:5432"})
 	t.Logf("%s: %s", program, file)
@@ -102,7 +103,8 @@ func (c *labCase) searchPod(t *testing.T) {
 	c.settle()
 	c.link("ns1/web-0")
 	text := c.text()
-	for _, want := range []string{"ns1_web-0", "10.244.1.5", "br-int on worker1", "switch worker1", "router ovn_cluster_router", "flows on worker1"} {
+	for _, want := range []string{"ns1_web-0", "10.244.1.5", "br-int on worker1", "switch worker1",
+		"router ovn_cluster_router", "flows on worker1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page of the pod has no %q:\n%s", want, text)
 		}
@@ -124,7 +126,8 @@ func (c *labCase) filterFlows(t *testing.T) {
 		t.Errorf("of table 0 there are %q, and %d were recorded", shown(), tables)
 	}
 	c.choose("select[name=hit]", "matched none")
-	never := countIn(flows, " table=0,", " n_packets=0,") - countIn(flows, " table=0,", " n_packets=0,", "actions=conjunction(") // clauses are not counted
+	never := countIn(flows, " table=0,", " n_packets=0,") - countIn(flows, " table=0,", " n_packets=0,",
+		"actions=conjunction(") // clauses are not counted
 	if want := fmt.Sprintf("%d flows of ", never); !strings.HasPrefix(shown(), want) {
 		t.Errorf("%q of table 0 matched none, and %d were recorded", shown(), never)
 	}
@@ -187,7 +190,8 @@ func (c *labCase) reached(t *testing.T, from, to string) (list []reached) {
 	}
 	for cell := range matrix.Cells(t.Context()) {
 		for _, one := range cell.Asked {
-			list = append(list, reached{cell.Port.String(), strings.Join([]string{one.From, one.To, cell.Port.String(), string(one.Verdict), one.Reason, one.Rule}, "|")})
+			list = append(list, reached{cell.Port.String(),
+				strings.Join([]string{one.From, one.To, cell.Port.String(), string(one.Verdict), one.Reason, one.Rule}, "|")})
 		}
 	}
 	if len(list) == 0 {
@@ -204,7 +208,9 @@ func (c *labCase) whichNodeLacks(t *testing.T) {
 		shown = append(shown, strings.Join(strings.Split(row, "|")[:3], "|"))
 	}
 	slices.Sort(shown)
-	expect.Equal(t, strings.Join(shown, " "), fmt.Sprintf("worker1|no drift|0 %s|drift|%d worker3|no drift|0", brokenNode, len(c.lost)), "node, verdict and missing flows")
+	expect.Equal(t, strings.Join(shown, " "),
+		fmt.Sprintf("worker1|no drift|0 %s|drift|%d worker3|no drift|0", brokenNode, len(c.lost)),
+		"node, verdict and missing flows")
 	c.link(brokenNode)
 	c.do(`document.querySelectorAll("details").forEach((one) => { one.open = true; })`)
 	text := c.text()
@@ -218,7 +224,8 @@ func (c *labCase) whichNodeLacks(t *testing.T) {
 
 // whatChanged asks for a minute, and compares what is shown with the timeline of the command.
 func (c *labCase) whatChanged(t *testing.T) {
-	opened, err := timeline.Open(t.Context(), openSet(t, c.folder), timeline.Query{Since: c.change, Until: c.change.Add(time.Minute - time.Millisecond)})
+	opened, err := timeline.Open(t.Context(), openSet(t, c.folder),
+		timeline.Query{Since: c.change, Until: c.change.Add(time.Minute - time.Millisecond)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +240,8 @@ func (c *labCase) whatChanged(t *testing.T) {
 	c.goTo("#/timeline")
 	c.enter("input[name=at]", plantedClock)
 	var got []string
-	for _, row := range eval[[][]string](c.tab, `[...document.querySelectorAll("#app li.event")].map((event) => [event.querySelector(".moment").innerText, event.querySelector(".what").innerText])`) {
+	for _, row := range eval[[][]string](c.tab,
+		`[...document.querySelectorAll("#app li.event")].map((event) => [event.querySelector(".moment").innerText, event.querySelector(".what").innerText])`) {
 		got = append(got, strings.Join(row, "|"))
 	}
 	expect.Equal(t, strings.Join(got, "\n"), strings.Join(want, "\n"), "entries of the minute")
@@ -244,12 +252,15 @@ func (c *labCase) whatChanged(t *testing.T) {
 
 // policy checks that the page's policy refuses markup, scripts and requests, and that the other tests would notice.
 func (c *labCase) policy(t *testing.T) {
-	for _, markup := range []string{`document.body.innerHTML = "<b>x</b>"`, `document.createElement("script").text = "0"`, `document.body.setAttribute("onclick", "0")`} {
-		if got := eval[string](c.tab, `(() => { try { `+markup+`; return "done"; } catch (failed) { return failed.name; } })()`); got == "done" {
+	for _, markup := range []string{`document.body.innerHTML = "<b>x</b>"`, `document.createElement("script").text = "0"`,
+		`document.body.setAttribute("onclick", "0")`} {
+		if got := eval[string](c.tab, `(() => { try { `+markup+
+			`; return "done"; } catch (failed) { return failed.name; } })()`); got == "done" {
 			t.Errorf("the policy of the page lets it do %s", markup)
 		}
 	}
-	for _, asked := range []string{`new Image().src = "http://192.0.2.1/"`, `fetch("http://192.0.2.1/").catch(() => 0)`, `console.log("said")`, `setTimeout(() => { throw new Error("thrown") })`} {
+	for _, asked := range []string{`new Image().src = "http://192.0.2.1/"`, `fetch("http://192.0.2.1/").catch(() => 0)`,
+		`console.log("said")`, `setTimeout(() => { throw new Error("thrown") })`} {
 		c.reset()
 		c.do(asked)
 		ovs.Await(t, "the test to notice "+asked, func() bool { return len(c.reset()) > 0 })
@@ -307,8 +318,8 @@ func (c *labCase) byKeyboard(t *testing.T) {
 	}
 }
 
-// looks checks what a user would see at once as broken, on all views: boxes that overlap, edges through boxes, texts that
-// leave their box or that are cut without a way to see them, and a page that is wider than the window.
+// looks checks what a user would see at once as broken, on all views: boxes that overlap, edges through boxes, texts
+// that leave their box or that are cut without a way to see them, and a page that is wider than the window.
 func (c *labCase) looks(t *testing.T) {
 	addresses := c.addresses()
 	t.Logf("%d views", len(addresses))
@@ -387,7 +398,8 @@ const lookForBroken = `(() => {
 	return broken.slice(0, 5);
 })()`
 
-// TestPagesOfLittle opens the pages of cases that have only databases, without any flows, and of a large logical network.
+// TestPagesOfLittle opens the pages of cases that have only databases, without any flows, and of a large logical
+// network.
 func TestPagesOfLittle(t *testing.T) {
 	browserProgram(t)
 	ovs.Need(t, "ovsdb-server")

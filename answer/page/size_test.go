@@ -24,8 +24,8 @@ const (
 	largestBytes = 5 << 20
 )
 
-// TestTenNodesAreAtMostFiveMegabytes writes the page of nodes with thousands of flows each: a mail takes it, each node has
-// most of its flows in the page, and the page says which are not.
+// TestTenNodesAreAtMostFiveMegabytes writes the page of nodes with thousands of flows each: a mail takes it, each node
+// has most of its flows in the page, and the page says which are not.
 func TestTenNodesAreAtMostFiveMegabytes(t *testing.T) {
 	program := browserProgram(t)
 	runtime := "none" // computes no drift: the other pages have that
@@ -60,7 +60,8 @@ func TestTenNodesAreAtMostFiveMegabytes(t *testing.T) {
 func tenNodes(t *testing.T) string {
 	t.Helper()
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
-	reports, err := sets.Recorded(t, "../../scripts/lab/lab", "kubernetes-ic").Copies(t.Context(), t.TempDir(), (manyNodes+2)/3)
+	reports, err := sets.Recorded(t, "../../scripts/lab/lab", "kubernetes-ic").Copies(t.Context(), t.TempDir(),
+		(manyNodes+2)/3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +100,10 @@ func multiplyFlows(t *testing.T, wd *workdir.Dir, random *rand.Rand) {
 				continue
 			}
 			packets := random.IntN(1 << random.IntN(24))
-			line = fmt.Sprintf("%s,nw_src=10.%d.%d.%d,metadata=%s", before, random.IntN(256), random.IntN(256), random.IntN(256), after)
-			more.WriteString(counters.ReplaceAllString(line, fmt.Sprintf("n_packets=%d, n_bytes=%d", packets, packets*(60+random.IntN(1400)))))
+			line = fmt.Sprintf("%s,nw_src=10.%d.%d.%d,metadata=%s", before, random.IntN(256), random.IntN(256), random.IntN(256),
+				after)
+			more.WriteString(counters.ReplaceAllString(line,
+				fmt.Sprintf("n_packets=%d, n_bytes=%d", packets, packets*(60+random.IntN(1400)))))
 			count++
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSpansHoldTheirAddresses has prefixes and masks, as rules of ACLs and routes name them, with addresses on both sides
-// of their ends.
+// TestSpansHoldTheirAddresses has prefixes and masks, as rules of ACLs and routes name them, with addresses on both
+// sides of their ends.
 func TestSpansHoldTheirAddresses(t *testing.T) {
 	for text, addresses := range map[string]map[string]bool{
 		"10.0.0.0/24":          {"10.0.0.0": true, "10.0.0.255": true, "10.0.1.0": false},

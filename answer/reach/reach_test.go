@@ -70,7 +70,8 @@ func TestLargeMatrixAsksTwoPairsOfEachCell(t *testing.T) {
 		m.From, m.To = append(m.From, g), append(m.To, g)
 	}
 	m.choose()
-	if want := 100 * 100 * 2 * 3; m.Questions != want || len(m.Remarks) != 1 || !strings.Contains(m.Remarks[0], "120000 questions") {
+	if want := 100 * 100 * 2 * 3; m.Questions != want || len(m.Remarks) != 1 ||
+		!strings.Contains(m.Remarks[0], "120000 questions") {
 		t.Errorf("%d questions, not %d: %q", m.Questions, want, m.Remarks)
 	}
 	sent, received, near := map[string]bool{}, map[string]bool{}, 0
@@ -95,7 +96,8 @@ func TestAlike(t *testing.T) {
 	nb := ovndb.Create(t, ovs.NBSchema)
 	ports, all := map[string]ovndb.Row{}, []any{}
 	for n := 1; n <= 9; n++ {
-		ports[id(n)] = ovndb.Row{"name": fmt.Sprintf("ns_p%d", n), "addresses": fmt.Sprintf("0a:58:0a:f4:00:%02x 10.244.0.%d", n, n), "external_ids": ovndb.Map("namespace", "ns")}
+		ports[id(n)] = ovndb.Row{"name": fmt.Sprintf("ns_p%d", n),
+			"addresses": fmt.Sprintf("0a:58:0a:f4:00:%02x 10.244.0.%d", n, n), "external_ids": ovndb.Map("namespace", "ns")}
 		all = append(all, ovndb.UUID(id(n)))
 	}
 	nb.Add(ovndb.Rows{
@@ -144,7 +146,8 @@ func TestSecondaryNetworksAreApart(t *testing.T) {
 		g.secondary = secondary
 		return g
 	}
-	web, v1, v2, other := group("shop/web", ""), group("lan.second_lan_v1", "lan/second"), group("lan.second_lan_v2", "lan/second"), group("lan.vlan20_lan_v1", "vlan20")
+	web, v1, v2, other := group("shop/web", ""), group("lan.second_lan_v1", "lan/second"),
+		group("lan.second_lan_v2", "lan/second"), group("lan.vlan20_lan_v1", "vlan20")
 	outside, err := external([]string{"8.8.8.8"}, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -142,7 +142,8 @@ func TestMatrixWithoutAReplica(t *testing.T) {
 	}
 	s := openFolder(t, folder)
 	policy := plantedPolicy()
-	_, cells := ask(t, s, Options{Each: true, From: []string{"ns?/*", "kube-system/*"}, To: []string{"ns?/*", "kube-system/*"},
+	_, cells := ask(t, s, Options{Each: true, From: []string{"ns?/*", "kube-system/*"},
+		To:    []string{"ns?/*", "kube-system/*"},
 		Ports: parsePorts(t, "icmp tcp/5432 tcp/9100 udp/53")})
 	const cause = "node worker3: its replica does not run"
 	there := map[string]bool{} // the pods of worker3
@@ -159,7 +160,8 @@ func TestMatrixWithoutAReplica(t *testing.T) {
 				a.Verdict == answer.Undetermined && !strings.HasPrefix(a.Reason, cause),
 				a.Verdict == answer.Undetermined && !there[a.From] && !there[a.To],
 				a.Verdict != answer.Undetermined && arrives(a.Verdict) != expected:
-				t.Errorf("%s to %s, %s: %s (%s, %s), expected to arrive: %t", a.From, a.To, c.Port, a.Verdict, a.Reason, a.Rule, expected)
+				t.Errorf("%s to %s, %s: %s (%s, %s), expected to arrive: %t", a.From, a.To, c.Port, a.Verdict, a.Reason, a.Rule,
+					expected)
 			}
 			if a.Verdict == answer.Undetermined {
 				undetermined++
@@ -178,14 +180,16 @@ func TestMatrixWithoutAReplica(t *testing.T) {
 func TestMatrixIsThePlantedPolicy(t *testing.T) {
 	s, _ := open(t, "kubernetes-ic")
 	policy := plantedPolicy()
-	_, cells := ask(t, s, Options{Each: true, From: []string{"ns?/*", "kube-system/*"}, To: []string{"ns?/*", "kube-system/*"},
+	_, cells := ask(t, s, Options{Each: true, From: []string{"ns?/*", "kube-system/*"},
+		To:    []string{"ns?/*", "kube-system/*"},
 		Ports: parsePorts(t, "icmp tcp/22 tcp/80 tcp/443 tcp/5432 tcp/8080 tcp/9100 tcp/9105 tcp/9110 tcp/9111 udp/53 udp/5353")})
 	compared := 0
 	for _, c := range cells {
 		for _, a := range c.Asked {
 			compared++
 			if expected := policy.allows(a, c.Port); arrives(a.Verdict) != expected || a.Verdict == answer.Undetermined {
-				t.Errorf("%s to %s, %s: %s (%s, %s), expected to arrive: %t", a.From, a.To, c.Port, a.Verdict, a.Reason, a.Rule, expected)
+				t.Errorf("%s to %s, %s: %s (%s, %s), expected to arrive: %t", a.From, a.To, c.Port, a.Verdict, a.Reason, a.Rule,
+					expected)
 			}
 			// The router of worker2 sends all that is from ns3/eip-0 to the gateway router,
 			// also replies to pods on worker2. UDP leaves from there with the egress IP as
@@ -206,10 +210,11 @@ func TestMatrixIsThePlantedPolicy(t *testing.T) {
 }
 
 // TestMatrixAgreesWithRealPackets compares the cells with where the lab's packets came out:
-// those that begin a connection from an endpoint to another, to a service or outside. make test has the packets of one sender of each
-// node; TestAnswersAreWhatCameOut in package trace has all.
+// those that begin a connection from an endpoint to another, to a service or outside. make test has the packets of one
+// sender of each node; TestAnswersAreWhatCameOut in package trace has all.
 func TestMatrixAgreesWithRealPackets(t *testing.T) {
-	for name, least := range map[string]int{"kubernetes-ic": sweep.Count(50, 15), "openstack": sweep.Count(50, 15), "neutron-ovs": sweep.Count(10, 5)} {
+	for name, least := range map[string]int{"kubernetes-ic": sweep.Count(50, 15), "openstack": sweep.Count(50, 15),
+		"neutron-ovs": sweep.Count(10, 5)} {
 		t.Run(name, func(t *testing.T) {
 			s, recorded := open(t, name)
 			sent := ofEachNode(s, firsts(s, recorded))
@@ -267,10 +272,12 @@ func (p first) compare(t *testing.T, c Cell, a Answer) {
 	came := slices.ContainsFunc(p.Outputs, own)
 	switch {
 	case p.Class == sets.Generated && a.Verdict == answer.Undetermined: // OVN asks for the next hop
-	case a.Verdict == answer.Undetermined && strings.Contains(a.Reason, "whether it forwards the packet is not known"): // the packet came out there
+	case a.Verdict == answer.Undetermined &&
+		strings.Contains(a.Reason, "whether it forwards the packet is not known"): // the packet came out there
 	case a.Verdict == answer.Ambiguous && p.Choice && came:
 	case !arrives(a.Verdict) && a.Verdict != answer.Unreachable, arrives(a.Verdict) != came:
-		t.Errorf("packet %d (%s): %s to %s, %s: %s (%s, %s), and it came out: %t", p.ID, p.Shows, c.From, c.To, c.Port, a.Verdict, a.Reason, a.Rule, came)
+		t.Errorf("packet %d (%s): %s to %s, %s: %s (%s, %s), and it came out: %t", p.ID, p.Shows, c.From, c.To, c.Port,
+			a.Verdict, a.Reason, a.Rule, came)
 	}
 }
 
@@ -285,7 +292,8 @@ func firsts(s *trace.Session, recorded *sets.Set) []first {
 			fields[key] = value
 		}
 		port, begins := beginning(p, fields)
-		if !begins || len(p.After) > 0 || p.Established || p.Size > 100 || fields["nw_ttl"] != "64" || fields["dl_vlan"] != "" {
+		if !begins || len(p.After) > 0 || p.Established || p.Size > 100 || fields["nw_ttl"] != "64" ||
+			fields["dl_vlan"] != "" {
 			continue
 		}
 		f := first{Packet: p, port: port}

@@ -19,8 +19,8 @@ import (
 // pastedPerNode is how many of the traces of each captured node are pasted.
 const pastedPerNode = 16
 
-// TestTracesOfCapturedNodes pastes what live nodes with OVN printed beside their sos reports: the datapath actions tell the truth. A replica of
-// the node is asked the same, and says the same.
+// TestTracesOfCapturedNodes pastes what live nodes with OVN printed beside their sos reports: the datapath actions
+// tell the truth. A replica of the node is asked the same, and says the same.
 func TestTracesOfCapturedNodes(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "xz")
 	for _, node := range captures.Nodes(t) {
@@ -78,7 +78,8 @@ func collectCapture(t *testing.T, folder string, node captures.Node) (texts []st
 			break
 		}
 		plain := string(text[strings.Index(string(text), "Flow: "):])
-		ticket += fmt.Sprintf("$ ovs-appctl ofproto/trace --names %s '%s' %s\n%s\n\n", packet.Bridge, packet.Flow, strings.Join(packet.Options, " "), plain)
+		ticket += fmt.Sprintf("$ ovs-appctl ofproto/trace --names %s '%s' %s\n%s\n\n", packet.Bridge, packet.Flow,
+			strings.Join(packet.Options, " "), plain)
 		texts = append(texts, plain)
 	}
 	path := filepath.Join(t.TempDir(), "ticket.md")
@@ -89,7 +90,8 @@ func collectCapture(t *testing.T, folder string, node captures.Node) (texts []st
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = collect.Collect(t.Context(), wd, collect.Files{Paths: []string{captures.Report(t, "captures/"+node.Name), path}}, collect.Options{})
+	_, _, err = collect.Collect(t.Context(), wd,
+		collect.Files{Paths: []string{captures.Report(t, "captures/"+node.Name), path}}, collect.Options{})
 	wd.Unlock()
 	if err != nil {
 		t.Fatal(err)
@@ -120,8 +122,8 @@ func truthOf(text string) retrace.Verdict {
 	return ""
 }
 
-// checkLogical asks ovn-trace beside the replica about packets of logical ports, keeps what it prints as a person would add it, and checks what is read: as
-// it is, and after a verdict was altered.
+// checkLogical asks ovn-trace beside the replica about packets of logical ports, keeps what it prints as a person
+// would add it, and checks what is read: as it is, and after a verdict was altered.
 func checkLogical(t *testing.T, folder string, n *fidelity.Replica) {
 	t.Helper()
 	list, err := n.Tool(t.Context(), "ovn-sbctl", "--bare", "--columns=logical_port", "find", "Port_Binding", `type=""`)

@@ -32,7 +32,8 @@ func questions() []question {
 		{port: 80, verdict: retrace.Delivered, ends: "(p2)", where: "br0 1"},
 		{port: 81, verdict: retrace.Dropped, where: "br0 0", reason: "explicit drop"},
 		{port: 82, verdict: retrace.Delivered, ends: "(p3)", where: "br0 2"},
-		{port: 82, options: []string{"--ct-next", "trk,est"}, verdict: retrace.Dropped, where: "br0 2", reason: "explicit drop"},
+		{port: 82, options: []string{"--ct-next", "trk,est"}, verdict: retrace.Dropped, where: "br0 2",
+			reason: "explicit drop"},
 		{port: 83, verdict: retrace.Undetermined, where: "br0 0"},
 		{port: 84, verdict: retrace.Controller, ends: "controller", where: "br0 0"},
 		{port: 85, verdict: retrace.Delivered, ends: "(q1)", where: "br1 0"},
@@ -47,21 +48,30 @@ func questions() []question {
 func startSwitch(t *testing.T) *ovs.Switch {
 	t.Helper()
 	s := ovs.Start(t)
-	s.Vsctl("add-br", "br0", "--", "set", "bridge", "br0", "fail-mode=secure", "--", "add-br", "br1", "--", "set", "bridge", "br1", "fail-mode=secure")
+	s.Vsctl("add-br", "br0", "--", "set", "bridge", "br0", "fail-mode=secure", "--", "add-br", "br1", "--", "set",
+		"bridge", "br1", "fail-mode=secure")
 	for i := range 4 {
-		s.Vsctl("add-port", "br0", fmt.Sprintf("p%d", i+1), "--", "set", "interface", fmt.Sprintf("p%d", i+1), "type=dummy", fmt.Sprintf("ofport_request=%d", i+1))
+		s.Vsctl("add-port", "br0", fmt.Sprintf("p%d", i+1), "--", "set", "interface", fmt.Sprintf("p%d", i+1), "type=dummy",
+			fmt.Sprintf("ofport_request=%d", i+1))
 	}
-	s.Vsctl("add-port", "br0", "a", "--", "set", "interface", "a", "type=patch", "options:peer=b", "ofport_request=10", "--",
+	s.Vsctl("add-port", "br0", "a", "--", "set", "interface", "a", "type=patch", "options:peer=b", "ofport_request=10",
+		"--",
 		"add-port", "br1", "b", "--", "set", "interface", "b", "type=patch", "options:peer=a", "ofport_request=1", "--",
 		"add-port", "br1", "q1", "--", "set", "interface", "q1", "type=dummy", "ofport_request=2", "--",
-		"add-port", "br0", "vx", "--", "set", "interface", "vx", "type=vxlan", "options:remote_ip=10.9.9.9", "ofport_request=20")
+		"add-port", "br0", "vx", "--", "set", "interface", "vx", "type=vxlan", "options:remote_ip=10.9.9.9",
+		"ofport_request=20")
 	s.Ofctl("-O", "OpenFlow13", "add-group", "br0", "group_id=5,type=select,bucket=output:2,bucket=output:3")
 	for _, flow := range []string{
-		"priority=10,in_port=1,tcp,tp_dst=80,actions=resubmit(,1)", "priority=10,in_port=1,tcp,tp_dst=81,actions=drop", "priority=10,in_port=1,tcp,tp_dst=82,actions=ct(table=2,zone=7)",
-		"priority=10,in_port=1,tcp,tp_dst=83,actions=group:5", "priority=10,in_port=1,tcp,tp_dst=84,actions=controller(max_len=128)", "priority=10,in_port=1,tcp,tp_dst=85,actions=output:10",
-		"priority=10,in_port=1,tcp,tp_dst=86,actions=output:20", "priority=10,in_port=1,tcp,tp_dst=87,actions=output:1", "priority=10,in_port=1,tcp,tp_dst=88,actions=resubmit(,9),output:4",
+		"priority=10,in_port=1,tcp,tp_dst=80,actions=resubmit(,1)", "priority=10,in_port=1,tcp,tp_dst=81,actions=drop",
+		"priority=10,in_port=1,tcp,tp_dst=82,actions=ct(table=2,zone=7)",
+		"priority=10,in_port=1,tcp,tp_dst=83,actions=group:5",
+		"priority=10,in_port=1,tcp,tp_dst=84,actions=controller(max_len=128)",
+		"priority=10,in_port=1,tcp,tp_dst=85,actions=output:10",
+		"priority=10,in_port=1,tcp,tp_dst=86,actions=output:20", "priority=10,in_port=1,tcp,tp_dst=87,actions=output:1",
+		"priority=10,in_port=1,tcp,tp_dst=88,actions=resubmit(,9),output:4",
 		"priority=10,in_port=1,tcp,tp_dst=90,actions=resubmit(,3)", "table=3,actions=NORMAL",
-		"cookie=0x99,table=1,priority=5,tcp,actions=set_field:0x5->reg1,output:2", "table=2,ct_state=+trk+new,tcp,actions=ct(commit,zone=7),output:3", "table=2,ct_state=+trk+est,tcp,actions=drop",
+		"cookie=0x99,table=1,priority=5,tcp,actions=set_field:0x5->reg1,output:2",
+		"table=2,ct_state=+trk+new,tcp,actions=ct(commit,zone=7),output:3", "table=2,ct_state=+trk+est,tcp,actions=drop",
 	} {
 		s.Ofctl("-O", "OpenFlow13", "add-flow", "br0", flow)
 	}
@@ -75,8 +85,8 @@ type asked struct {
 	flow, text string
 }
 
-// TestTracesOfASwitchMeanWhatItDid asks an ovs-vswitchd about packets, pastes what it prints into tickets of several forms, and checks what
-// is read of them.
+// TestTracesOfASwitchMeanWhatItDid asks an ovs-vswitchd about packets, pastes what it prints into tickets of several
+// forms, and checks what is read of them.
 func TestTracesOfASwitchMeanWhatItDid(t *testing.T) {
 	s := startSwitch(t)
 	var all []asked
@@ -90,10 +100,12 @@ func TestTracesOfASwitchMeanWhatItDid(t *testing.T) {
 		flat  bool
 	}{
 		"a terminal": {func(a asked) string {
-			return fmt.Sprintf("[root@n1 ~]# ovs-appctl ofproto/trace br0 '%s' %s\n%s", a.flow, strings.Join(a.options, " "), a.text)
+			return fmt.Sprintf("[root@n1 ~]# ovs-appctl ofproto/trace br0 '%s' %s\n%s", a.flow, strings.Join(a.options, " "),
+				a.text)
 		}, false},
 		"a mail": {func(a asked) string {
-			return "> " + strings.ReplaceAll(fmt.Sprintf("$ sudo ovs-appctl -t ovs-vswitchd ofproto/trace br0 \\\n  %s\n%s", a.flow, a.text), "\n", "\n> ") + "\nI see.\n"
+			return "> " + strings.ReplaceAll(fmt.Sprintf("$ sudo ovs-appctl -t ovs-vswitchd ofproto/trace br0 \\\n  %s\n%s",
+				a.flow, a.text), "\n", "\n> ") + "\nI see.\n"
 		}, false},
 		"Markdown without command lines": {func(a asked) string { return "I asked:\n\n```\n" + a.text + "```\n\n" }, false},
 		"a log": {func(a asked) string {
@@ -184,10 +196,12 @@ func TestWhatWasNotPastedLeavesTheVerdictOpen(t *testing.T) {
 		"cut datapath actions":     {head + "    ct(table=1)\n\nFinal flow: unchanged\nMegaflow: x\nDatapath actions: ct(zone=5,nat(src=10.0\n", "are cut off"},
 		"actions with an ellipsis": {head + "    output:2\n\nFinal flow: unchanged\nMegaflow: x\nDatapath actions: set(eth(src=00:00:00:00:00:01)),2...\n", "are cut off"},
 		"a cut further pass": {head + "    ct(table=1)\n\nFinal flow: unchanged\nMegaflow: x\nDatapath actions: ct,recirc(0x5)\n\n" + strings.Repeat("=", 79) + "\nrecirc(0x5) - resume conntrack\n" + strings.Repeat("=", 79) +
-			"\n\nFlow: recirc_id=0x5,tcp,in_port=1\n\nbridge(\"br0\")\n-----\n    thaw\n        Resuming from table 1\n", "the pass after recirc(0x5)"},
+			"\n\nFlow: recirc_id=0x5,tcp,in_port=1\n\nbridge(\"br0\")\n-----\n    thaw\n        Resuming from table 1\n",
+			"the pass after recirc(0x5)"},
 	} {
 		read := readTicket(t, "Look:\n"+c.text)
-		if len(read.Traces) != 1 || read.Traces[0].Verdict != retrace.Undetermined || !strings.Contains(strings.Join(read.Traces[0].Missing, "; "), c.missing) || !read.IsIncomplete() {
+		if len(read.Traces) != 1 || read.Traces[0].Verdict != retrace.Undetermined ||
+			!strings.Contains(strings.Join(read.Traces[0].Missing, "; "), c.missing) || !read.IsIncomplete() {
 			t.Errorf("%s: %+v", name, read.Traces)
 		}
 	}
@@ -196,8 +210,10 @@ func TestWhatWasNotPastedLeavesTheVerdictOpen(t *testing.T) {
 // TestPartsOfAnOutputAreReadWithTheCommandLine checks outputs that grep or tail has shortened.
 func TestPartsOfAnOutputAreReadWithTheCommandLine(t *testing.T) {
 	for _, filter := range []string{"tail -1", "grep Datapath", "tail -n 3"} {
-		read := readTicket(t, "$ ovs-appctl ofproto/trace br0 in_port=1,tcp | "+filter+"\nFinal flow: unchanged\nMegaflow: recirc_id=0,in_port=1\nDatapath actions: 7\n$ date\n")
-		if len(read.Traces) != 1 || read.Traces[0].Verdict != retrace.Delivered || !strings.Contains(read.Traces[0].Ends[0], "port 7") || len(read.Traces[0].Lacks) == 0 || !read.IsIncomplete() {
+		read := readTicket(t, "$ ovs-appctl ofproto/trace br0 in_port=1,tcp | "+filter+
+			"\nFinal flow: unchanged\nMegaflow: recirc_id=0,in_port=1\nDatapath actions: 7\n$ date\n")
+		if len(read.Traces) != 1 || read.Traces[0].Verdict != retrace.Delivered ||
+			!strings.Contains(read.Traces[0].Ends[0], "port 7") || len(read.Traces[0].Lacks) == 0 || !read.IsIncomplete() {
 			t.Errorf("%s: %+v", filter, read.Traces)
 		}
 	}

@@ -47,9 +47,12 @@ func compute1(t *testing.T, deployment whatif.Deployment) ovn.Node {
 func lackingIn(t *testing.T, deployment whatif.Deployment, text string) (*Result, error) {
 	t.Helper()
 	deployment.Nodes = []ovn.Node{compute1(t, deployment)}
-	result, err := Find(t.Context(), Question{Drift: text, Question: whatif.Question{Deployment: deployment, Runtime: process.Name, Runtimes: local.Runtimes, Replica: replicaAt}})
+	result, err := Find(t.Context(), Question{Drift: text,
+		Question: whatif.Question{Deployment: deployment, Runtime: process.Name, Runtimes: local.Runtimes,
+			Replica: replicaAt}})
 	if err == nil {
-		t.Logf("%d of %d rows, %d commands, %d steps, %.0f s", result.Kept, result.Rows, len(result.Commands), result.Steps, result.Seconds)
+		t.Logf("%d of %d rows, %d commands, %d steps, %.0f s", result.Kept, result.Rows, len(result.Commands), result.Steps,
+			result.Seconds)
 	}
 	return result, err
 }
@@ -68,8 +71,8 @@ func installs(t *testing.T, result *Result) (flows, groups string) {
 	return compute.Ofctl("dump-flows", "br-int"), compute.Ofctl("-O", "OpenFlow15", "dump-groups", "br-int")
 }
 
-// TestAFlowThatANodeLacksIsFound removes a flow of an ACL from a node's recorded flows, and shrinks the database to what a
-// person would write: a switch, a port, a port group and the ACL.
+// TestAFlowThatANodeLacksIsFound removes a flow of an ACL from a node's recorded flows, and shrinks the database to
+// what a person would write: a switch, a port, a port group and the ACL.
 func TestAFlowThatANodeLacksIsFound(t *testing.T) {
 	deployment := recorded(t)
 	without(t, deployment, workdir.Flows, "table=46,", "nw_src=192.168.10.0/24,tp_dst=161")
@@ -77,18 +80,22 @@ func TestAFlowThatANodeLacksIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Commands) > 4 || result.Verdict != "DRIFT" || !strings.Contains(result.Rule, "allow-stateless") || len(result.Bindings) != 1 {
+	if len(result.Commands) > 4 || result.Verdict != "DRIFT" || !strings.Contains(result.Rule, "allow-stateless") ||
+		len(result.Bindings) != 1 {
 		t.Errorf("%+v", result)
 	}
-	if flows, _ := installs(t, result); !strings.Contains(flows, "nw_src=192.168.10.0/24,tp_dst=161 actions=resubmit(,47)") {
+	if flows, _ := installs(t, result); !strings.Contains(flows,
+		"nw_src=192.168.10.0/24,tp_dst=161 actions=resubmit(,47)") {
 		t.Errorf("not in the flows that the script gives: %q\n%s", result.Commands, flows)
 	}
-	if _, err := lackingIn(t, deployment, "tp_dst=162"); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "compute1: drift") {
+	if _, err := lackingIn(t, deployment, "tp_dst=162"); !errors.Is(err, ErrNothing) ||
+		!strings.Contains(err.Error(), "compute1: drift") {
 		t.Errorf("an entry that no node lacks: %v", err)
 	}
 }
 
-// TestAGroupThatANodeLacksIsFound removes the group of a load balancer, whose number depends on the rest of the database.
+// TestAGroupThatANodeLacksIsFound removes the group of a load balancer, whose number depends on the rest of the
+// database.
 func TestAGroupThatANodeLacksIsFound(t *testing.T) {
 	sweep.Only(t, "TestAFlowThatANodeLacksIsFound, but for the numbers of groups,")
 	deployment := recorded(t)
@@ -105,14 +112,16 @@ func TestAGroupThatANodeLacksIsFound(t *testing.T) {
 	}
 }
 
-// TestALogicalFlowThatTheDatabaseLacksIsFound removes a logical flow from the SB database, as an ovn-northd does that does not
-// see a change.
+// TestALogicalFlowThatTheDatabaseLacksIsFound removes a logical flow from the SB database, as an ovn-northd does that
+// does not see a change.
 func TestALogicalFlowThatTheDatabaseLacksIsFound(t *testing.T) {
 	deployment := recorded(t)
 	server := ovs.Serve(t, compute1(t, deployment).Dir.Database(workdir.SB))
-	found := server.Run("ovn-sbctl", "--db="+server.Remote, "--bare", "--columns=_uuid", "find", "Logical_Flow", "priority=2006", "pipeline=egress",
+	found := server.Run("ovn-sbctl", "--db="+server.Remote, "--bare", "--columns=_uuid", "find", "Logical_Flow",
+		"priority=2006", "pipeline=egress",
 		`match="outport == @pg_0daadabe_77d2_42be_8221_3f08341f48d7 && ip4.src == 192.168.10.0/24 && udp.dst == 161"`)
-	server.Run(append([]string{"ovn-sbctl", "--db=" + server.Remote, "destroy", "Logical_Flow"}, strings.Fields(found)...)...)
+	server.Run(append([]string{"ovn-sbctl", "--db=" + server.Remote, "destroy", "Logical_Flow"},
+		strings.Fields(found)...)...)
 	server.Stop()
 	result, err := lackingIn(t, deployment, "udp.dst == 161), action=(next;)")
 	if err != nil {

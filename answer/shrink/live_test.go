@@ -34,7 +34,8 @@ func recorded(t *testing.T) whatif.Deployment {
 	t.Helper()
 	fidelity.NeedScratch(t)
 	folder := ovs.Dir(t)
-	if _, err := sets.Recorded(t, "../../scripts/lab/lab", "openstack").Workdirs(t.Context(), folder, sets.Native); err != nil {
+	if _, err := sets.Recorded(t, "../../scripts/lab/lab", "openstack").Workdirs(t.Context(), folder,
+		sets.Native); err != nil {
 		t.Fatal(err)
 	}
 	selected, err := snapshot.Open(folder, nil)
@@ -58,10 +59,12 @@ func planted(t *testing.T, acls int, more ...string) whatif.Deployment {
 		t.Fatal(err)
 	}
 	server := ovs.Serve(t, path)
-	words := []string{"ovn-nbctl", "--db=" + server.Remote, "--name=culprit", "acl-add", blue, "to-lport", "3000", "ip4.src == 192.168.10.0/24 && tcp.dst == 5432", "drop"}
+	words := []string{"ovn-nbctl", "--db=" + server.Remote, "--name=culprit", "acl-add", blue, "to-lport", "3000",
+		"ip4.src == 192.168.10.0/24 && tcp.dst == 5432", "drop"}
 	for i := range acls {
 		action := []string{"drop", "allow-related"}[i%2]
-		words = append(words, "--", "acl-add", blue, "to-lport", fmt.Sprint(1100+i%500), fmt.Sprintf("ip4.src == 10.%d.%d.0/24 && tcp.dst == %d", i/250, i%250, 6000+i), action)
+		words = append(words, "--", "acl-add", blue, "to-lport", fmt.Sprint(1100+i%500),
+			fmt.Sprintf("ip4.src == 10.%d.%d.0/24 && tcp.dst == %d", i/250, i%250, 6000+i), action)
 	}
 	ovs.Run(t, append(words, more...)...)
 	server.Stop()
@@ -71,7 +74,8 @@ func planted(t *testing.T, acls int, more ...string) whatif.Deployment {
 
 func found(t *testing.T, deployment whatif.Deployment, from, to string) *Result {
 	t.Helper()
-	result, err := Find(t.Context(), Question{Question: whatif.Question{Deployment: deployment, Trace: &trace.Between{From: from, To: to}, Runtime: process.Name, Runtimes: local.Runtimes, Replica: replicaAt}})
+	result, err := Find(t.Context(), Question{Question: whatif.Question{Deployment: deployment,
+		Trace: &trace.Between{From: from, To: to}, Runtime: process.Name, Runtimes: local.Runtimes, Replica: replicaAt}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +109,9 @@ func sandbox(t *testing.T, result *Result) *ovs.Central {
 	return central
 }
 
-// TestAPlantedDropIsFound shrinks a database of many ACLs to what a person would write for a test of one of them, and asks
-// ovn-trace in a sandbox that only the printed script has filled. In a sweep there are hundreds of ACLs, and the packet passes two
-// nodes.
+// TestAPlantedDropIsFound shrinks a database of many ACLs to what a person would write for a test of one of them, and
+// asks ovn-trace in a sandbox that only the printed script has filled. In a sweep there are hundreds of ACLs, and the
+// packet passes two nodes.
 func TestAPlantedDropIsFound(t *testing.T) {
 	acls, to := sweep.Count(400, 24), "vm3" // on the node of vm2
 	if sweep.Whole() {
@@ -116,10 +120,12 @@ func TestAPlantedDropIsFound(t *testing.T) {
 	deployment := planted(t, acls)
 	result := found(t, deployment, "vm2", to+":5432")
 	byHand := []string{"ls-add", "lsp-add", "lsp-set-addresses", "lsp-add", "lsp-set-addresses", "acl-add"}
-	if len(result.Commands) > 2*len(byHand) || result.Verdict != "UNREACHABLE" || !strings.Contains(result.Rule, "culprit") || result.Rows < acls {
+	if len(result.Commands) > 2*len(byHand) || result.Verdict != "UNREACHABLE" ||
+		!strings.Contains(result.Rule, "culprit") || result.Rows < acls {
 		t.Errorf("%+v", result)
 	}
-	t.Logf("%d of %d rows, %d commands, %d steps, %.0f s", result.Kept, result.Rows, len(result.Commands), result.Steps, result.Seconds)
+	t.Logf("%d of %d rows, %d commands, %d steps, %.0f s", result.Kept, result.Rows, len(result.Commands), result.Steps,
+		result.Seconds)
 	if said := inSandbox(t, result); strings.Contains(said, "output(") {
 		t.Errorf("the packet is delivered: %s", said)
 	}
@@ -135,7 +141,8 @@ func TestAPlantedDropIsFound(t *testing.T) {
 	}
 	var test bytes.Buffer
 	result.Autotest(&show.Page{Out: &test, Err: &test})
-	for _, line := range []string{"AT_SETUP([vm2 " + to + ":5432: UNREACHABLE])", "ovn_start", "check ovn-nbctl ls-add " + blue, "| grep -q 'output@{:@'], [1])", "AT_CLEANUP"} {
+	for _, line := range []string{"AT_SETUP([vm2 " + to + ":5432: UNREACHABLE])", "ovn_start",
+		"check ovn-nbctl ls-add " + blue, "| grep -q 'output@{:@'], [1])", "AT_CLEANUP"} {
 		if !strings.Contains(test.String(), line) {
 			t.Errorf("no %s in %s", line, test.String())
 		}
@@ -144,33 +151,41 @@ func TestAPlantedDropIsFound(t *testing.T) {
 
 // TestAMessageIsFound shrinks a database to the one ACL that the ovn-controller of a node can't parse.
 func TestAMessageIsFound(t *testing.T) {
-	deployment := planted(t, sweep.Count(50, 12), "--", "acl-add", blue, "to-lport", "2000", "ip4 && tcp.dst == {1, 2} && nonsense == 5", "drop")
+	deployment := planted(t, sweep.Count(50, 12), "--", "acl-add", blue, "to-lport", "2000",
+		"ip4 && tcp.dst == {1, 2} && nonsense == 5", "drop")
 	deployment.Nodes = []ovn.Node{compute1(t, deployment)}
-	result, err := Find(t.Context(), Question{Log: "nonsense", Question: whatif.Question{Deployment: deployment, Runtime: process.Name, Runtimes: local.Runtimes, Replica: replicaAt}})
+	result, err := Find(t.Context(), Question{Log: "nonsense",
+		Question: whatif.Question{Deployment: deployment, Runtime: process.Name, Runtimes: local.Runtimes,
+			Replica: replicaAt}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d of %d rows, %d commands, %d steps, %.0f s: %s", result.Kept, result.Rows, len(result.Commands), result.Steps, result.Seconds, result.Headline)
+	t.Logf("%d of %d rows, %d commands, %d steps, %.0f s: %s", result.Kept, result.Rows, len(result.Commands),
+		result.Steps, result.Seconds, result.Headline)
 	last := result.Commands[len(result.Commands)-1]
-	if len(result.Commands) > 4 || !strings.Contains(strings.Join(last, " "), "nonsense == 5") || !strings.Contains(result.Headline, "nonsense") {
+	if len(result.Commands) > 4 || !strings.Contains(strings.Join(last, " "), "nonsense == 5") ||
+		!strings.Contains(result.Headline, "nonsense") {
 		t.Errorf("%q", result.Commands)
 	}
 }
 
 // TestHostileNamesStayWords prints names that would mean something to a shell or to Autoconf.
 func TestHostileNamesStayWords(t *testing.T) {
-	result := &Result{Question: "a]) b\n$(touch x)", Verdict: "UNREACHABLE", Commands: [][]string{{"ls-add", "'; touch owned; '"}, {"ls-add", "$(touch owned)"}, {"ls-add", "a\ntouch owned"}}}
+	result := &Result{Question: "a]) b\n$(touch x)", Verdict: "UNREACHABLE",
+		Commands: [][]string{{"ls-add", "'; touch owned; '"}, {"ls-add", "$(touch owned)"}, {"ls-add", "a\ntouch owned"}}}
 	dir := ovs.Dir(t)
 	var script, test bytes.Buffer
 	result.Script(&show.Page{Out: &script, Err: &script})
 	result.Autotest(&show.Page{Out: &test, Err: &test})
-	if err := os.WriteFile(filepath.Join(dir, "ovn-nbctl"), []byte("#!/bin/sh\nprintf '%s|' \"$@\"\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "ovn-nbctl"), []byte("#!/bin/sh\nprintf '%s|' \"$@\"\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	run := exec.Command("sh")
 	run.Dir, run.Stdin, run.Env = dir, &script, []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
 	out, err := run.CombinedOutput()
-	if _, owned := os.Stat(filepath.Join(dir, "owned")); err != nil || owned == nil || !strings.Contains(string(out), "ls-add|$(touch owned)|") {
+	if _, owned := os.Stat(filepath.Join(dir, "owned")); err != nil || owned == nil ||
+		!strings.Contains(string(out), "ls-add|$(touch owned)|") {
 		t.Errorf("%v: %s", err, out)
 	}
 	if strings.Contains(test.String(), "a])") || !isBalanced(test.String()) {

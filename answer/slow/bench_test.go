@@ -66,7 +66,8 @@ func BenchmarkMillion(b *testing.B) {
 	b.Run("connections", func(b *testing.B) {
 		b.ReportMetric(heap.Peak(func() {
 			for b.Loop() {
-				if c, err := readConntrack(b.Context(), of.Nodes()[0], namesOf(b.Context(), of.Deployments[0])); err != nil || c.Entries != million {
+				if c, err := readConntrack(b.Context(), of.Nodes()[0], namesOf(b.Context(), of.Deployments[0])); err != nil ||
+					c.Entries != million {
 					b.Fatal(c, err)
 				}
 			}

@@ -113,7 +113,8 @@ func TestHealthyNodesHaveNoFindings(t *testing.T) {
 					entries += n.Conntrack.Entries
 				}
 			}
-			t.Logf("%d nodes, %d flows of the datapath, %d flapping, %d connections, %d databases", len(r.Nodes), recorded, flapped, entries, len(r.Churn))
+			t.Logf("%d nodes, %d flows of the datapath, %d flapping, %d connections, %d databases", len(r.Nodes), recorded,
+				flapped, entries, len(r.Churn))
 			for _, f := range r.Findings {
 				flaps := f.Rule == flapping && strings.Contains(f.What, "nd_target") && strings.Contains(f.Evidence[0], "nd_target")
 				if !flaps && f.Rule != tracked {
@@ -145,8 +146,12 @@ func recordedSwitch(t *testing.T, live *ovs.Switch) *workdir.Dir {
 func started(t *testing.T, flows ...string) *ovs.Switch {
 	t.Helper()
 	live := ovs.Start(t, "--enable-dummy=override")
-	live.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.0.2.1", "other_config:max-idle=600000", "--", "add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure", "external_ids:ct-zone-vm1=7", "external_ids:ct-zone-vm2=8",
-		"--", "add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=dummy", "ofport_request=1", "options:ifindex=1101", "--", "add-port", "br0", "p2", "--", "set", "Interface", "p2", "type=dummy", "ofport_request=2", "options:ifindex=1102",
+	live.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.0.2.1", "other_config:max-idle=600000", "--",
+		"add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy", "fail_mode=secure",
+		"external_ids:ct-zone-vm1=7", "external_ids:ct-zone-vm2=8",
+		"--", "add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=dummy", "ofport_request=1",
+		"options:ifindex=1101", "--", "add-port", "br0", "p2", "--", "set", "Interface", "p2", "type=dummy",
+		"ofport_request=2", "options:ifindex=1102",
 		"--", "add-port", "br0", "t1", "--", "set", "Interface", "t1", "type=geneve", "options:remote_ip=192.0.2.9")
 	for _, flow := range flows {
 		live.Ofctl("add-flow", "br0", flow)
@@ -182,7 +187,9 @@ func sendOnce(live *ovs.Switch, n int, src, dst string, port int) {
 // TestTalkerThatFillsAZoneIsNamed has a live switch track 1,500 connections of one sender in the zone of
 // vm1, connections of other senders, and packets of its own tunnels.
 func TestTalkerThatFillsAZoneIsNamed(t *testing.T) {
-	live := started(t, "priority=9,udp,nw_src=10.0.0.1,actions=ct(commit,zone=7),output:2", "priority=8,udp,nw_dst=192.0.2.1,actions=ct(commit,zone=0),output:2", "priority=7,udp,actions=ct(commit,zone=8),output:2")
+	live := started(t, "priority=9,udp,nw_src=10.0.0.1,actions=ct(commit,zone=7),output:2",
+		"priority=8,udp,nw_dst=192.0.2.1,actions=ct(commit,zone=0),output:2",
+		"priority=7,udp,actions=ct(commit,zone=8),output:2")
 	connections := []string{"dpctl/dump-conntrack", "dummy@ovs-dummy"}
 	send(t, live, 1500, "10.0.0.1", "10.2.0.1", 80, connections...)
 	send(t, live, 300, "10.0.0.2", "10.2.0.1", 80, connections...)
@@ -192,15 +199,18 @@ func TestTalkerThatFillsAZoneIsNamed(t *testing.T) {
 	files.Write(t, wd.HostRecorded("sysctl"), "net.ipv4.ip_forward = 1\nnet.netfilter.nf_conntrack_max = 3200\n")
 	r := examined(t, wd.Path())
 	c := r.Nodes[0].Conntrack
-	expect.Equal(t, []int{c.Entries, c.AllZones, c.Tunnelled, c.Limit, c.Lost}, []int{3100, 3, 1100, 3200, 0}, "entries, zones, of tunnels, limit and lost lines")
+	expect.Equal(t, []int{c.Entries, c.AllZones, c.Tunnelled, c.Limit, c.Lost}, []int{3100, 3, 1100, 3200, 0},
+		"entries, zones, of tunnels, limit and lost lines")
 	expect.Equal(t, c.Zones[0].Owner, "vm1", "the owner of the largest zone")
 	var found []string
 	for _, f := range r.Findings {
 		t.Log(f.What)
 		found = append(found, f.Rule+": "+f.What)
 	}
-	for _, want := range []string{filling + ": 10.0.0.1 has 1500 of the 1500 connections of conntrack zone 7 of vm1", filling + ": 192.0.2.9 has 1100 of the 1100 connections of conntrack zone 0",
-		nearLimit + ": 3100 connections are recorded, and the limit is 3200 (net.netfilter.nf_conntrack_max)", tracked + ": 1100 connections that the host tracks are of tunnels"} {
+	for _, want := range []string{filling + ": 10.0.0.1 has 1500 of the 1500 connections of conntrack zone 7 of vm1",
+		filling + ": 192.0.2.9 has 1100 of the 1100 connections of conntrack zone 0",
+		nearLimit + ": 3100 connections are recorded, and the limit is 3200 (net.netfilter.nf_conntrack_max)",
+		tracked + ": 1100 connections that the host tracks are of tunnels"} {
 		if !slices.Contains(found, want) {
 			t.Errorf("%q is not among %q", want, found)
 		}
@@ -211,7 +221,8 @@ func TestTalkerThatFillsAZoneIsNamed(t *testing.T) {
 // TestConnectionsNearTheLimitOfTheDatapath has a live switch whose datapath takes 320 connections, of which it has
 // 300; they are of many senders, and 20 of them are packets of a VXLAN tunnel of the node itself.
 func TestConnectionsNearTheLimitOfTheDatapath(t *testing.T) {
-	live := started(t, "priority=8,udp,nw_dst=192.0.2.1,actions=ct(commit,zone=0),output:2", "priority=7,udp,actions=ct(commit,zone=8),output:2")
+	live := started(t, "priority=8,udp,nw_dst=192.0.2.1,actions=ct(commit,zone=0),output:2",
+		"priority=7,udp,actions=ct(commit,zone=8),output:2")
 	live.Vsctl("add-port", "br0", "t2", "--", "set", "Interface", "t2", "type=vxlan", "options:remote_ip=192.0.2.8")
 	live.Appctl("dpctl/ct-set-maxconns", "dummy@ovs-dummy", "320")
 	connections := []string{"dpctl/dump-conntrack", "dummy@ovs-dummy"}
@@ -226,7 +237,8 @@ func TestConnectionsNearTheLimitOfTheDatapath(t *testing.T) {
 		found = append(found, f.Rule+": "+f.What)
 	}
 	slices.Sort(found)
-	expect.Equal(t, found, []string{nearLimit + ": 300 connections are recorded, and the limit is 320 (dpctl/ct-get-maxconns)",
+	expect.Equal(t, found, []string{nearLimit +
+		": 300 connections are recorded, and the limit is 320 (dpctl/ct-get-maxconns)",
 		tracked + ": 20 connections that the host tracks are of tunnels"}, "the findings")
 }
 
@@ -272,10 +284,12 @@ func TestReasonsOfFlowsThatAreNotOffloaded(t *testing.T) {
 		"match on ct_state with snat or dnat": {"ct_state(+trk+dnat)," + ip, "eth1"},
 		"match on fragments of IPv6":          {"eth_type(0x86dd),ipv6(proto=17,frag=first)", "eth1"},
 		"match on a part of vlan(vid)":        {"eth_type(0x8100),vlan(vid=1/0x1,pcp=0/0x0),encap(" + ip + ")", "eth1"},
-		noReason:                              {"skb_mark(0),skb_priority(0/0),ct_state(+est+trk),ct_zone(0x5)," + ip, "ct(commit,zone=5,nat(src=10.0.0.9)),set(eth(dst=02:00:00:00:00:01)),set(tunnel(tun_id=0x1,dst=192.0.2.2,ttl=64,tp_dst=6081,geneve({class=0x102,type=0x80,len=4,0x1}),flags(csum|key))),genev_sys_6081"},
+		noReason: {"skb_mark(0),skb_priority(0/0),ct_state(+est+trk),ct_zone(0x5)," + ip,
+			"ct(commit,zone=5,nat(src=10.0.0.9)),set(eth(dst=02:00:00:00:00:01)),set(tunnel(tun_id=0x1,dst=192.0.2.2,ttl=64,tp_dst=6081,geneve({class=0x102,type=0x80,len=4,0x1}),flags(csum|key))),genev_sys_6081"},
 	} {
 		count := newOffloadCount(true)
-		text := fmt.Sprintf(key, "0", test.match, 100, "", "ovs", test.actions) + fmt.Sprintf(key, "0", ip, 50, "offloaded:yes, ", "tc", "eth1")
+		text := fmt.Sprintf(key, "0", test.match, 100, "", "ovs", test.actions) + fmt.Sprintf(key, "0", ip, 50,
+			"offloaded:yes, ", "tc", "eth1")
 		for m, err := range appctl.Megaflows(strings.NewReader(text)) {
 			if err != nil {
 				t.Fatal(err)
@@ -283,18 +297,22 @@ func TestReasonsOfFlowsThatAreNotOffloaded(t *testing.T) {
 			count.add(&m)
 		}
 		o := count.finish()
-		if o.Offloaded != 1 || o.Not() != 1 || o.Slow != 100 || len(o.Reasons) != 1 || o.Reasons[0].What != want || want != noReason && o.Reasons[0].Source == "" {
+		if o.Offloaded != 1 || o.Not() != 1 || o.Slow != 100 || len(o.Reasons) != 1 || o.Reasons[0].What != want ||
+			want != noReason && o.Reasons[0].Source == "" {
 			t.Errorf("%s: %+v", want, o)
 		}
 	}
 	count := newOffloadCount(true)
-	text := fmt.Sprintf(key, "0", ip, 9, "offloaded:yes, ", "tc", "ct(zone=1),recirc(0x7)") + fmt.Sprintf(key, "0x7", ip, 2, "", "ovs", "eth1") + fmt.Sprintf(key, "0x8", ip, 20000, "", "ovs", "eth1")
+	text := fmt.Sprintf(key, "0", ip, 9, "offloaded:yes, ", "tc", "ct(zone=1),recirc(0x7)") + fmt.Sprintf(key, "0x7", ip,
+		2, "", "ovs", "eth1") + fmt.Sprintf(key, "0x8", ip, 20000, "", "ovs", "eth1")
 	for m := range appctl.Megaflows(strings.NewReader(text)) {
 		count.add(&m)
 	}
 	o := count.finish()
-	expect.Equal(t, []string{o.Reasons[0].What, o.Reasons[1].What}, []string{"recirc_id: the flow before it is not offloaded either", noReason}, "the reasons")
-	if found := offloadFindings(o); len(found) != 1 || !strings.Contains(found[0].What, "2 flows that are not offloaded have 99% of the packets") {
+	expect.Equal(t, []string{o.Reasons[0].What, o.Reasons[1].What},
+		[]string{"recirc_id: the flow before it is not offloaded either", noReason}, "the reasons")
+	if found := offloadFindings(o); len(found) != 1 ||
+		!strings.Contains(found[0].What, "2 flows that are not offloaded have 99% of the packets") {
 		t.Errorf("%+v", found)
 	}
 }
@@ -321,7 +339,8 @@ func TestRowsThatChangeAgainAndAgainAreFound(t *testing.T) {
 		}
 	}
 	for i := range 100 {
-		at(1010+i, "Logical_Switch", map[string]any{id(2): map[string]any{"name": "made", "external_ids": ovndb.Map("step", fmt.Sprint(i))}})
+		at(1010+i, "Logical_Switch", map[string]any{id(2): map[string]any{"name": "made",
+			"external_ids": ovndb.Map("step", fmt.Sprint(i))}})
 	}
 	wd, err := workdir.Find(t.TempDir())
 	if err != nil {
@@ -360,12 +379,14 @@ func TestExplosionIsAFinding(t *testing.T) {
 	send(t, live, 400, "10.0.0.1", "10.0.0.2", 80, "dpctl/dump-flows", "-m", "dummy@ovs-dummy")
 	wd := recordedSwitch(t, live)
 	r := examined(t, wd.Path())
-	if len(r.Findings) != 1 || r.Findings[0].Rule != exploding || !strings.Contains(r.Findings[0].What, "tp_src") || !strings.Contains(r.Findings[0].What, "table 0") {
+	if len(r.Findings) != 1 || r.Findings[0].Rule != exploding || !strings.Contains(r.Findings[0].What, "tp_src") ||
+		!strings.Contains(r.Findings[0].What, "table 0") {
 		t.Errorf("%+v", r.Findings)
 	}
 	expect.Equal(t, r.Nodes[0].Explosions[0].Traced, false, "traced")
 	fidelity.Started(t, wd.Path())
-	if r = examined(t, wd.Path()); len(r.Nodes[0].Explosions) != 1 || !r.Nodes[0].Explosions[0].Traced || r.Nodes[0].NotReplayed != "" {
+	if r = examined(t, wd.Path()); len(r.Nodes[0].Explosions) != 1 || !r.Nodes[0].Explosions[0].Traced ||
+		r.Nodes[0].NotReplayed != "" {
 		t.Errorf("%+v", r.Nodes[0])
 	}
 }

@@ -77,9 +77,11 @@ func TestRealDeployment(t *testing.T) {
 		s.Join(central, name)
 		switches = append(switches, s)
 	}
-	central.Nbctl("--wait=hv", "ls-add", "sw0", "--", "lsp-add", "sw0", port, "--", "lsp-set-addresses", port, "0a:00:00:00:00:01 10.0.0.1",
+	central.Nbctl("--wait=hv", "ls-add", "sw0", "--", "lsp-add", "sw0", port, "--", "lsp-set-addresses", port,
+		"0a:00:00:00:00:01 10.0.0.1",
 		"--", "set", "logical_switch_port", port, `external_ids:neutron\:port_name=web-1`)
-	switches[0].Run("ovs-vsctl", "add-port", "br-int", "tap0", "--", "set", "interface", "tap0", "type=dummy", "external_ids:iface-id="+port)
+	switches[0].Run("ovs-vsctl", "add-port", "br-int", "tap0", "--", "set", "interface", "tap0", "type=dummy",
+		"external_ids:iface-id="+port)
 	central.Nbctl("--wait=hv", "wait-until", "logical_switch_port", port, "up=true")
 	central.Nbctl("--wait=hv", "set", "logical_switch", "sw0", "external_ids:a=b")
 	for _, s := range switches {
@@ -98,8 +100,11 @@ func TestRealDeployment(t *testing.T) {
 	if result.Lost || !slices.IsSortedFunc(entries, func(a, b *Entry) int { return a.Time.Compare(b.Time) }) {
 		t.Errorf("%+v, or not in order", result)
 	}
-	steps := []int{find(entries, "ovn-nbctl", "+ Logical_Switch_Port web-1"), find(entries, "ovn-northd", "+ Port_Binding"),
-		find(entries, "ovs-vsctl", "+ Interface tap0"), find(entries, "ovn-controller", "Claiming lport "+port+" for this chassis."), find(entries, "ovn-controller", "~ Port_Binding web-1")}
+	steps := []int{find(entries, "ovn-nbctl", "+ Logical_Switch_Port web-1"),
+		find(entries, "ovn-northd", "+ Port_Binding"),
+		find(entries, "ovs-vsctl", "+ Interface tap0"),
+		find(entries, "ovn-controller", "Claiming lport "+port+" for this chassis."),
+		find(entries, "ovn-controller", "~ Port_Binding web-1")}
 	// The claim and its row in the database may have one time.
 	inOrder := slices.IsSortedFunc(steps, func(a, b int) int {
 		if a < 0 || b < 0 {
@@ -114,7 +119,8 @@ func TestRealDeployment(t *testing.T) {
 		t.Fatalf("the steps are the entries %v", steps)
 	}
 	claim := entries[steps[3]]
-	if claim.Node != "n1" || claim.Level != "info" || claim.Module != "binding" || !slices.Contains(claim.Names, Name{port, "web-1"}) || !strings.HasPrefix(claim.Log, "ovn-controller.log:") {
+	if claim.Node != "n1" || claim.Level != "info" || claim.Module != "binding" ||
+		!slices.Contains(claim.Names, Name{port, "web-1"}) || !strings.HasPrefix(claim.Log, "ovn-controller.log:") {
 		t.Errorf("%+v", claim)
 	}
 	added := entries[find(entries, "ovs-vswitchd", "added interface tap0")]
@@ -129,7 +135,8 @@ func TestRealDeployment(t *testing.T) {
 	}
 	programs := []string{"ovn-controller"}
 	for name, q := range map[string]Query{"grep": {Grep: "WEB-1", Programs: programs, LogsOnly: true},
-		"record": {Record: "web-1", Programs: programs, LogsOnly: true}, "its name in OVN": {Record: port, Programs: programs, LogsOnly: true}} {
+		"record":          {Record: "web-1", Programs: programs, LogsOnly: true},
+		"its name in OVN": {Record: port, Programs: programs, LogsOnly: true}} {
 		found := must(read(t, folder, q, 0))
 		if find(found, "ovn-controller", "Claiming lport "+port) < 0 {
 			t.Errorf("%s: the claim is missing", name)
@@ -161,10 +168,12 @@ func TestClockAheadIsNamed(t *testing.T) {
 	ovs.Need(t, "ovsdb-server", "ovn-sbctl")
 	central := ovs.StartCentral(t)
 	now := time.Now()
-	central.Sbctl("--", "--id=@e", "create", "encap", "type=geneve", "ip=10.0.0.1", "chassis_name=id-1", "--", "create", "chassis", "name=id-1", "hostname=compute-1", "encaps=@e",
+	central.Sbctl("--", "--id=@e", "create", "encap", "type=geneve", "ip=10.0.0.1", "chassis_name=id-1", "--", "create",
+		"chassis", "name=id-1", "hostname=compute-1", "encaps=@e",
 		"--", "create", "chassis_private", "name=id-1")
 	for i := range 3 {
-		central.Sbctl("set", "chassis_private", "id-1", fmt.Sprint("nb_cfg=", i+1), fmt.Sprint("nb_cfg_timestamp=", now.Add(time.Hour).UnixMilli()))
+		central.Sbctl("set", "chassis_private", "id-1", fmt.Sprint("nb_cfg=", i+1),
+			fmt.Sprint("nb_cfg_timestamp=", now.Add(time.Hour).UnixMilli()))
 	}
 	central.Stop()
 	dir := filepath.Join(ovs.Dir(t), "n1")
@@ -183,7 +192,8 @@ func TestRepeatsAreFolded(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&text, line, 0, i/2, i, i, "timeval", "WARN", fmt.Sprintf("Unreasonably long %dms poll interval", 1000+i))
 	}
-	fmt.Fprintf(&text, line, 1, 0, 0, 101, "timeval", "WARN", "Dropped 23 log messages in last 10 seconds (most recently, 5 seconds ago) due to excessive rate")
+	fmt.Fprintf(&text, line, 1, 0, 0, 101, "timeval", "WARN",
+		"Dropped 23 log messages in last 10 seconds (most recently, 5 seconds ago) due to excessive rate")
 	fmt.Fprintf(&text, line, 1, 0, 0, 102, "poll_loop", "INFO", "wakeup")
 	fmt.Fprintf(&text, line, 1, 0, 1, 103, "timeval", "WARN", "Unreasonably long 9ms poll interval")
 	fmt.Fprintf(&text, line, 5, 0, 0, 104, "timeval", "WARN", "Unreasonably long 10ms poll interval")
@@ -200,7 +210,8 @@ func TestRepeatsAreFolded(t *testing.T) {
 	expect.Equal(t, first.Until, time.Date(2026, 1, 1, 0, 1, 0, 1e6, time.UTC))
 	expect.Equal(t, first.Text, "Unreasonably long 1000ms poll interval")
 	expect.Equal(t, entries[1].Count, 1)
-	if text := strings.Join(result.Remarks, "\n"); !strings.Contains(text, "the times of 1 line name no time zone: UTC is assumed") {
+	if text := strings.Join(result.Remarks, "\n"); !strings.Contains(text,
+		"the times of 1 line name no time zone: UTC is assumed") {
 		t.Error(text)
 	}
 }
@@ -211,10 +222,12 @@ func TestZoneOfAJournalIsKnown(t *testing.T) {
 	byHand(t, dir, nil, map[string]string{"journal/journal": "Jan  1 01:59:58 n1 systemd[1]: Started Open vSwitch.\n" +
 		"Jan  1 02:00:01 n1 ovn_controller[1]: 2026-01-01T00:00:00.500Z|00001|binding|INFO|Claiming lport a for this chassis.\n", "p/p.log": fmt.Sprintf(line, 0, 0, 0, 1, "a", "WARN", "b")})
 	entries, result := read(t, dir, Query{}, 0)
-	if len(entries) != 3 || entries[0].Program != "systemd" || !entries[0].Time.Equal(time.Date(2025, 12, 31, 23, 59, 58, 0, time.UTC)) {
+	if len(entries) != 3 || entries[0].Program != "systemd" ||
+		!entries[0].Time.Equal(time.Date(2025, 12, 31, 23, 59, 58, 0, time.UTC)) {
 		t.Errorf("%+v", entries)
 	}
-	if text := strings.Join(result.Remarks, "\n"); !strings.Contains(text, "name no time zone: it is +02:00 by lines that also have a time in UTC") {
+	if text := strings.Join(result.Remarks, "\n"); !strings.Contains(text,
+		"name no time zone: it is +02:00 by lines that also have a time in UTC") {
 		t.Error(text)
 	}
 }
@@ -227,8 +240,11 @@ func TestRotatedLogsAreOne(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&part[i/10], line, i, 0, 0, i, "a", "WARN", fmt.Sprintf("m-%02d.", i))
 	}
-	overlapping := fmt.Sprintf(line, 5, 0, 500, 0, "b", "ERR", "between-5.") + fmt.Sprintf(line, 35, 0, 500, 0, "b", "ERR", "between-35.")
-	byHand(t, filepath.Join(folder, "n1"), nil, map[string]string{"p/p.log": part[3].String(), "p/p.log.1": part[2].String(), "p/p.log.2.gz": string(files.Gzip(t, part[1].Bytes()))})
+	overlapping := fmt.Sprintf(line, 5, 0, 500, 0, "b", "ERR", "between-5.") + fmt.Sprintf(line, 35, 0, 500, 0, "b", "ERR",
+		"between-35.")
+	byHand(t, filepath.Join(folder, "n1"), nil,
+		map[string]string{"p/p.log": part[3].String(), "p/p.log.1": part[2].String(),
+			"p/p.log.2.gz": string(files.Gzip(t, part[1].Bytes()))})
 	byHand(t, filepath.Join(folder, "n2"), nil, map[string]string{"p/p.log": part[0].String(), "q/q.log": overlapping})
 	entries, result := read(t, folder, Query{}, 0)
 	var texts []string
@@ -246,10 +262,13 @@ func TestUnreadableLogsAreNamed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "n1")
 	good := fmt.Sprintf(line, 1, 0, 0, 1, "a", "WARN", "b")
 	packed := files.Gzip(t, []byte(strings.Repeat(good, 10_000)))
-	byHand(t, dir, nil, map[string]string{"p/p.log": good, "p/cut.gz": string(packed[:len(packed)-20]), "p/no-time": "a\nb\n", "p/empty": "", "p/long": good + strings.Repeat("c", 17<<20) + "\n"})
+	byHand(t, dir, nil, map[string]string{"p/p.log": good, "p/cut.gz": string(packed[:len(packed)-20]),
+		"p/no-time": "a\nb\n", "p/empty": "", "p/long": good + strings.Repeat("c", 17<<20) + "\n"})
 	entries, result := read(t, dir, Query{}, 0)
 	text := strings.Join(result.Remarks, "\n")
-	for _, want := range []string{"n1: p: cut.gz can't be read beyond line ", "n1: p: no-time is left out: none of its first lines has a time", "n1: p: long: 1 line is longer than 65536 bytes, and cut"} {
+	for _, want := range []string{"n1: p: cut.gz can't be read beyond line ",
+		"n1: p: no-time is left out: none of its first lines has a time",
+		"n1: p: long: 1 line is longer than 65536 bytes, and cut"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
@@ -263,7 +282,8 @@ func TestUnreadableLogsAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), selected, Query{}); err == nil || !strings.Contains(err.Error(), "holds no logs and no database") {
+	if _, err := Open(t.Context(), selected, Query{}); err == nil ||
+		!strings.Contains(err.Error(), "holds no logs and no database") {
 		t.Error(err)
 	}
 }
@@ -278,7 +298,8 @@ func BenchmarkRead(b *testing.B) {
 			if i%10 == 0 {
 				level = "WARN"
 			}
-			fmt.Fprintf(&text, line, i/10_000, i/200%60, i%1000, i, "dpif_netlink(handler10)", level, fmt.Sprintf("system@ovs-system: lost packet on handler %d of port-%d", i, i%50))
+			fmt.Fprintf(&text, line, i/10_000, i/200%60, i%1000, i, "dpif_netlink(handler10)", level,
+				fmt.Sprintf("system@ovs-system: lost packet on handler %d of port-%d", i, i%50))
 		}
 		size += text.Len()
 		path := filepath.Join(folder, fmt.Sprintf("n%d", node), "host", "logs", "ovs-vswitchd", "ovs-vswitchd.log")

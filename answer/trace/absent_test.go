@@ -14,8 +14,8 @@ import (
 	"ovs-offline/test/oracle/sets"
 )
 
-// TestNodeWithoutReplicaCostsItsShare stops the replica of the first and the last node of a set, and of each in a sweep, in turn. Packets
-// that do not get to that node keep their answers, which are what came out; the others are
+// TestNodeWithoutReplicaCostsItsShare stops the replica of the first and the last node of a set, and of each in a
+// sweep, in turn. Packets that do not get to that node keep their answers, which are what came out; the others are
 // undetermined, with the cause.
 func TestNodeWithoutReplicaCostsItsShare(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
@@ -23,14 +23,16 @@ func TestNodeWithoutReplicaCostsItsShare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorded := sets.Recorded(t, "../../scripts/lab/lab", name)
 			folder, replicas := startIn(t, recorded, sets.Native, "")
-			packets := slices.DeleteFunc(slices.Clone(eachShape(recorded.Packets, wayOf)), func(p *sets.Packet) bool { return len(p.After) > 0 })
+			packets := slices.DeleteFunc(slices.Clone(eachShape(recorded.Packets, wayOf)),
+				func(p *sets.Packet) bool { return len(p.After) > 0 })
 			all := openSet(t, folder, nil)
 			var whole []*answer.Answer
 			for _, p := range packets {
 				whole = append(whole, ask(t, all, p).answer)
 			}
 			first, last := recorded.Nodes[0], recorded.Nodes[len(recorded.Nodes)-1]
-			for _, node := range sweep.Rows(recorded.Nodes, func(node string) bool { return node == last || node == first && name == "openstack" }) {
+			for _, node := range sweep.Rows(recorded.Nodes,
+				func(node string) bool { return node == last || node == first && name == "openstack" }) {
 				if err := replicas[node].Close(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -43,7 +45,9 @@ func TestNodeWithoutReplicaCostsItsShare(t *testing.T) {
 					w := ask(t, s, p)
 					if comparePart(t, node, p, whole[i], w, recorded.OVN != "") {
 						share++
-					} else if w.answer.Verdict == answer.Unreachable && slices.Contains(w.answer.Trust.Assumed, "node "+node+", whose replica can't be asked, sends on no packet for the MAC address of another node") {
+					} else if w.answer.Verdict == answer.Unreachable &&
+						slices.Contains(w.answer.Trust.Assumed,
+							"node "+node+", whose replica can't be asked, sends on no packet for the MAC address of another node") {
 						spared++
 					}
 				}
@@ -69,7 +73,8 @@ func TestNodeWithoutReplicaCostsItsShare(t *testing.T) {
 func comparePart(t *testing.T, node string, p *sets.Packet, whole *answer.Answer, part *inquiry, ovn bool) bool {
 	t.Helper()
 	wrong := func(format string, args ...any) {
-		t.Errorf("without %s, packet %d (%s): %s: "+format+"\n%s\nwith it:\n%s", append(append([]any{node, p.ID, p.Shows, p.Flow}, args...), text(part.answer), text(whole))...)
+		t.Errorf("without %s, packet %d (%s): %s: "+format+"\n%s\nwith it:\n%s",
+			append(append([]any{node, p.ID, p.Shows, p.Flow}, args...), text(part.answer), text(whole))...)
 	}
 	isThere := func(h answer.Hop) bool { return h.Node == node }
 	if slices.ContainsFunc(part.answer.Path, isThere) {

@@ -21,7 +21,8 @@ import (
 // TestFlowsExplainWhatACLsLogged turns the logs of all ACLs of a live set on, sends real packets, and follows
 // each packet that the ovn-controllers logged: by an ACL with the name and the verdict of the log.
 func TestFlowsExplainWhatACLsLogged(t *testing.T) {
-	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd", "ovn-nbctl", "xz")
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd",
+		"ovn-nbctl", "xz")
 	explainsLogged(t, "")
 }
 
@@ -78,7 +79,8 @@ func explainsLogged(t *testing.T, root string) {
 		kinds["lines"] += r.Lines
 	}
 	t.Log(kinds)
-	for _, kind := range []string{"allow", "drop", "reject", "from-lport", "to-lport", "tcp", "udp", "icmp", "tcp6", "udp6", "icmp6"} {
+	for _, kind := range []string{"allow", "drop", "reject", "from-lport", "to-lport", "tcp", "udp", "icmp", "tcp6",
+		"udp6", "icmp6"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no packet with %s was logged: %v", kind, kinds)
 		}
@@ -127,7 +129,8 @@ func logACLs(t *testing.T, root string) string {
 	t.Cleanup(func() { runLab(t, root, "set-down", live) })
 	runLab(t, root, "set-up", "openstack", live)
 	nbctl := func(args ...string) string {
-		argv := append([]string{"ovn-nbctl", "--db=unix:" + filepath.Join(live, "central", "ovn", "ovnnb_db.sock"), ovs.Timeout()}, args...)
+		argv := append([]string{"ovn-nbctl", "--db=unix:" + filepath.Join(live, "central", "ovn", "ovnnb_db.sock"),
+			ovs.Timeout()}, args...)
 		out, err := command.Run(t.Context(), command.Command{Argv: argv, Env: append(os.Environ(), "OVN_RUNDIR="+live)})
 		if err != nil {
 			t.Fatal(err)
@@ -165,13 +168,19 @@ func sendLogged(t *testing.T, live string) {
 		port               uint16
 		at                 string // where it comes out, "" for nowhere
 	}{
-		{"vm1", "tcp", "192.168.10.6", 80, "vm2"}, {"vm1", "tcp", "192.168.10.6", 8080, ""}, {"vm1", "tcp", "192.168.10.6", 81, ""},
-		{"vm1", "icmp", "192.168.10.6", 0, "vm2"}, {"vm1", "udp", "192.168.10.6", 82, "vm2"}, {"vm2", "udp", "192.168.10.5", 83, ""},
-		{"vm2", "tcp", "192.168.10.5", 84, ""}, {"vm2", "udp", "192.168.10.5", 4444, ""}, {"vm2", "tcp", "192.168.10.5", 443, "vm1"},
+		{"vm1", "tcp", "192.168.10.6", 80, "vm2"}, {"vm1", "tcp", "192.168.10.6", 8080, ""},
+		{"vm1", "tcp", "192.168.10.6", 81, ""},
+		{"vm1", "icmp", "192.168.10.6", 0, "vm2"}, {"vm1", "udp", "192.168.10.6", 82, "vm2"},
+		{"vm2", "udp", "192.168.10.5", 83, ""},
+		{"vm2", "tcp", "192.168.10.5", 84, ""}, {"vm2", "udp", "192.168.10.5", 4444, ""},
+		{"vm2", "tcp", "192.168.10.5", 443, "vm1"},
 		{"vm1", "tcp", "fd00:10::6", 80, "vm2"}, {"vm1", "tcp", "fd00:10::6", 443, ""}, {"vm1", "tcp", "fd00:10::6", 81, ""},
-		{"vm1", "icmp", "fd00:10::6", 0, "vm2"}, {"vm1", "udp", "fd00:10::6", 82, "vm2"}, {"vm1", "udp", "fd00:10::6", 99, ""},
-		{"vm1", "tcp", "192.168.20.5", 5432, "vm4"}, {"vm1", "tcp", "192.168.20.6", 5432, "vm5"}, {"vm1", "tcp", "192.168.20.6", 80, ""},
-		{"vm4", "udp", "192.168.10.6", 5001, "vm2"}, {"vm5", "udp", "192.168.10.5", 5001, "vm1"}, {"vm5", "udp", "192.168.10.5", 82, "vm1"},
+		{"vm1", "icmp", "fd00:10::6", 0, "vm2"}, {"vm1", "udp", "fd00:10::6", 82, "vm2"},
+		{"vm1", "udp", "fd00:10::6", 99, ""},
+		{"vm1", "tcp", "192.168.20.5", 5432, "vm4"}, {"vm1", "tcp", "192.168.20.6", 5432, "vm5"},
+		{"vm1", "tcp", "192.168.20.6", 80, ""},
+		{"vm4", "udp", "192.168.10.6", 5001, "vm2"}, {"vm5", "udp", "192.168.10.5", 5001, "vm1"},
+		{"vm5", "udp", "192.168.10.5", 82, "vm1"},
 		{"vm4", "tcp", "192.168.10.6", 81, ""}, {"vm2", "tcp", "192.168.10.5", 85, ""},
 		{"vm1", "udp", "192.168.10.6", lastPort, ""}, {"vm2", "udp", "192.168.10.5", lastPort, ""},
 	} {
@@ -195,7 +204,8 @@ func sendLogged(t *testing.T, live string) {
 }
 
 // readLogged returns the logs of the ovn-controllers, once they have what the packets made them log: an ovn-controller
-// logs the packets of its node one after the other, and the last one that each node with instances got has a port of its own.
+// logs the packets of its node one after the other, and the last one that each node with instances got has a port of
+// its own.
 func readLogged(t *testing.T, live string) (text string) {
 	t.Helper()
 	ovs.Await(t, "the logs of the last packets", func() bool {
@@ -231,7 +241,8 @@ func TestACLLines(t *testing.T) {
 	for _, l := range log.Packets {
 		got = append(got, fmt.Sprintf("%d %q %s %s %s", l.Lines, l.Name, l.Verdict, l.Severity, l.Direction))
 	}
-	expect.Equal(t, got, []string{`2 "a, verdict=x: \"b\"" drop alert to-lport`, `1 "" allow info `, `1 "c" reject info from-lport`})
+	expect.Equal(t, got, []string{`2 "a, verdict=x: \"b\"" drop alert to-lport`, `1 "" allow info `,
+		`1 "c" reject info from-lport`})
 	if !log.Lost || len(log.Remarks) != 1 || !strings.Contains(log.Remarks[0], "lines of ACLs can't be read") {
 		t.Error(log.Remarks)
 	}

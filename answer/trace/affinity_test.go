@@ -46,13 +46,17 @@ func startClients(t *testing.T) clients {
 		network, number int
 	}{{"client", 0, 10}, {"b1", 1, 11}, {"b2", 1, 12}, {"client2", 2, 10}, {"b3", 3, 11}} {
 		add(fmt.Sprintf("lsp-add sw%d %s", p.network, p.name))
-		nb = append(nb, "--", "lsp-set-addresses", p.name, fmt.Sprintf("00:00:00:00:0%d:%d 10.0.%d.%d fd00:%d::%d", p.network, p.number, p.network, p.number, p.network, p.number))
+		nb = append(nb, "--", "lsp-set-addresses", p.name,
+			fmt.Sprintf("00:00:00:00:0%d:%d 10.0.%d.%d fd00:%d::%d", p.network, p.number, p.network, p.number, p.network,
+				p.number))
 		c.Vsctl("add-port", "br-int", p.name, "--", "set", "Interface", p.name, "external_ids:iface-id="+p.name)
 	}
 	for name, line := range map[string]string{
 		"tcp": "10.96.0.10:80 10.0.1.11:8080,10.0.1.12:8080 tcp", "udp": "10.96.0.10:53 10.0.1.11:8053,10.0.1.12:8053 udp",
-		"tcp6": "[fd00:96::10]:80 [fd00:1::11]:8080,[fd00:1::12]:8080 tcp", "udp6": "[fd00:96::10]:53 [fd00:1::11]:8053,[fd00:1::12]:8053 udp",
-		"one": "10.96.0.11:80 10.0.1.11:8080 tcp", "own": "10.96.0.12:80 10.0.0.10:8080 tcp", "routed": "10.96.0.20:80 10.0.3.11:8080 tcp",
+		"tcp6": "[fd00:96::10]:80 [fd00:1::11]:8080,[fd00:1::12]:8080 tcp",
+		"udp6": "[fd00:96::10]:53 [fd00:1::11]:8053,[fd00:1::12]:8053 udp",
+		"one":  "10.96.0.11:80 10.0.1.11:8080 tcp", "own": "10.96.0.12:80 10.0.0.10:8080 tcp",
+		"routed": "10.96.0.20:80 10.0.3.11:8080 tcp",
 	} {
 		add("lb-add " + name + " " + line)
 		add("set Load_Balancer " + name + " options:affinity_timeout=600")
@@ -69,7 +73,8 @@ func startClients(t *testing.T) clients {
 // captured starts a replica of the node as it is now, and returns a session on it.
 func (c clients) captured(t *testing.T) *Session {
 	t.Helper()
-	return captured(t, c.Switch, map[string]string{c.central.NB: "db/ovn_nb/ovnnb_db.db", c.central.SB: "db/ovn_sb/ovnsb_db.db"}, nil)
+	return captured(t, c.Switch, map[string]string{c.central.NB: "db/ovn_nb/ovnnb_db.db",
+		c.central.SB: "db/ovn_sb/ovnsb_db.db"}, nil)
 }
 
 // captured starts a replica of a switch as it is now, with further files of the workdir, and
@@ -132,10 +137,12 @@ func (c clients) received(t *testing.T, ports ...string) int {
 func (c clients) arrives(t *testing.T, protocol, vip string, sport int) bool {
 	t.Helper()
 	send := func(format string, values ...any) {
-		c.Appctl("netdev-dummy/receive", "client", "in_port(1),eth(src=00:00:00:00:00:10,dst=00:00:00:00:ff:00),"+fmt.Sprintf(format, values...))
+		c.Appctl("netdev-dummy/receive", "client",
+			"in_port(1),eth(src=00:00:00:00:00:10,dst=00:00:00:00:ff:00),"+fmt.Sprintf(format, values...))
 	}
 	before := c.received(t, "b1", "b2")
-	kind, number, dport, flags := "eth_type(0x0800),ipv4(src=10.0.0.10,dst=%s,proto=%d,tos=0,ttl=64,frag=no)", 6, 80, ",tcp_flags(syn)"
+	kind, number, dport, flags := "eth_type(0x0800),ipv4(src=10.0.0.10,dst=%s,proto=%d,tos=0,ttl=64,frag=no)", 6, 80,
+		",tcp_flags(syn)"
 	if strings.Contains(vip, ":") {
 		kind = "eth_type(0x86dd),ipv6(src=fd00:0::10,dst=%s,label=0,proto=%d,tclass=0,hlimit=64,frag=no)"
 	}
@@ -159,7 +166,8 @@ func (c clients) arrives(t *testing.T, protocol, vip string, sport int) bool {
 func TestServiceWithSessionAffinityIsReachable(t *testing.T) {
 	c := startClients(t)
 	before := c.captured(t)
-	services := []struct{ vip, protocol string }{{"10.96.0.10", "tcp"}, {"10.96.0.10", "udp"}, {"fd00:96::10", "tcp"}, {"fd00:96::10", "udp"}, {"10.96.0.11", "tcp"}}
+	services := []struct{ vip, protocol string }{{"10.96.0.10", "tcp"}, {"10.96.0.10", "udp"}, {"fd00:96::10", "tcp"},
+		{"fd00:96::10", "udp"}, {"10.96.0.11", "tcp"}}
 	for _, s := range services {
 		if c.arrives(t, s.protocol, s.vip, 41000) {
 			t.Errorf("%s %s: the first packet arrives", s.protocol, s.vip)
@@ -189,7 +197,8 @@ func TestServiceWithSessionAffinityIsReachable(t *testing.T) {
 				remark = "this is about one that follows from another source port"
 			}
 			a := askService(t, before, "client", s.vip, s.protocol)
-			if !arrivesAt(a, backends) || len(a.Remarks) != backends && len(a.Remarks) != 1 || !strings.Contains(a.Remarks[0], remark) {
+			if !arrivesAt(a, backends) || len(a.Remarks) != backends && len(a.Remarks) != 1 ||
+				!strings.Contains(a.Remarks[0], remark) {
 				t.Errorf("%s %s, userspace %v:\n%s", s.protocol, s.vip, userspace, text(a))
 			}
 		}
@@ -200,7 +209,8 @@ func TestServiceWithSessionAffinityIsReachable(t *testing.T) {
 	for _, n := range before.nodes {
 		n.trust.Synthesised = true
 	}
-	if a := askService(t, before, "client", "10.96.0.11", "tcp"); !strings.Contains(strings.Join(a.Remarks, ""), "which clients have a session is not known of a synthesised switch") {
+	if a := askService(t, before, "client", "10.96.0.11", "tcp"); !strings.Contains(strings.Join(a.Remarks, ""),
+		"which clients have a session is not known of a synthesised switch") {
 		t.Errorf("of a synthesised switch:\n%s", text(a))
 	}
 	for from, vip := range map[string]string{"client2": "10.96.0.20", "client": "10.96.0.12"} {
@@ -234,7 +244,8 @@ func TestServiceWithSessionAffinityOnTheKernel(t *testing.T) {
 		service, first := words[0]+" "+words[1], words[3] != "41001" && words[3] != "41011"
 		seconds, _ := strconv.ParseFloat(words[6], 64)
 		switch last := words[len(words)-1]; {
-		case words[0] == "tcp" && first != (seconds >= 1), words[0] == "udp" && (first && words[5] == "1") != (last == "lost"):
+		case words[0] == "tcp" && first != (seconds >= 1), words[0] == "udp" &&
+			(first && words[5] == "1") != (last == "lost"):
 			t.Errorf("the kernel did not do what is said of it: %s", line)
 		case last != "lost" && i < len(observed)/2:
 			if backends[service] != "" && backends[service] != last {
@@ -255,11 +266,13 @@ func TestServiceWithSessionAffinityOnTheKernel(t *testing.T) {
 			session *Session
 			from    string
 		}{{before, "client"}, {after, "other"}} {
-			if a := askService(t, q.session, q.from, vip, protocol); !arrivesAt(a, count) || !strings.HasSuffix(strings.Join(a.Remarks, " "), "this is about the packet as it is sent again") {
+			if a := askService(t, q.session, q.from, vip, protocol); !arrivesAt(a, count) ||
+				!strings.HasSuffix(strings.Join(a.Remarks, " "), "this is about the packet as it is sent again") {
 				t.Errorf("a first packet of %s to %s:\n%s", q.from, service, text(a))
 			}
 		}
-		if a := askService(t, after, "client", vip, protocol); !arrivesAt(a, 1) || len(a.Remarks) > 0 || a.Outcomes[0].Port != backend {
+		if a := askService(t, after, "client", vip, protocol); !arrivesAt(a, 1) || len(a.Remarks) > 0 ||
+			a.Outcomes[0].Port != backend {
 			t.Errorf("client to %s, which %s serves:\n%s", service, backend, text(a))
 		}
 	}

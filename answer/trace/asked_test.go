@@ -55,7 +55,8 @@ func oneVerdict(t *testing.T, s *Session) {
 			}
 		}
 	}
-	t.Logf("by names and by flow: %d questions over IPv4, %d over IPv6; %d have no first packet", asked[4], asked[6], skipped)
+	t.Logf("by names and by flow: %d questions over IPv4, %d over IPv6; %d have no first packet", asked[4], asked[6],
+		skipped)
 	if least := sweep.Count(30, 6); asked[4] < least || asked[6] < least {
 		t.Error("few questions were compared")
 	}
@@ -75,13 +76,15 @@ func typed(e names.Endpoint) string {
 // isRefused reports whether a question has no packet, a name several endpoints, or a load
 // balancer another protocol.
 func isRefused(err error) bool {
-	return errors.As(err, new(*names.ProtocolError)) || errors.Is(err, names.ErrFamily) || errors.Is(err, names.ErrNotBound) || errors.Is(err, names.ErrNoNode) || errors.As(err, new(*names.AmbiguousError))
+	return errors.As(err, new(*names.ProtocolError)) || errors.Is(err, names.ErrFamily) ||
+		errors.Is(err, names.ErrNotBound) || errors.Is(err, names.ErrNoNode) || errors.As(err, new(*names.AmbiguousError))
 }
 
 // isFirst reports whether the answer is about a packet of the protocol, and not about a request
 // for the MAC address of its next hop.
 func isFirst(a *answer.Answer, protocol string) bool {
-	return len(a.Path) > 0 && a.Path[0].From < 0 && strings.Contains(a.Question, ": "+protocol) && !strings.Contains(a.Question, "icmpv6_type=135")
+	return len(a.Path) > 0 && a.Path[0].From < 0 && strings.Contains(a.Question, ": "+protocol) &&
+		!strings.Contains(a.Question, "icmpv6_type=135")
 }
 
 // sameByFlow asks for the first packet of an answer by its flow.
@@ -94,7 +97,8 @@ func sameByFlow(t *testing.T, s *Session, byNames *answer.Answer) {
 		t.Errorf("%s: %v", byNames.Question, err)
 		return
 	}
-	if forward(a) != forward(byNames) || !reflect.DeepEqual(a.Drop, byNames.Drop) || a.Family != byNames.Family || a.Answered != byNames.Answered {
+	if forward(a) != forward(byNames) || !reflect.DeepEqual(a.Drop, byNames.Drop) || a.Family != byNames.Family ||
+		a.Answered != byNames.Answered {
 		t.Errorf("%s\nby names:\n%sby flow:\n%s", byNames.Question, text(byNames), text(a))
 	}
 }
@@ -179,7 +183,8 @@ func asRecorded(t *testing.T, s *Session, recorded *sets.Set, flows flowAnswers)
 		}
 	}
 	t.Logf("as recorded: %d packets over IPv4, %d over IPv6; %d were answered by OVN", byName[4], byName[6], answered)
-	if byName[4] < sweep.Count(10, 5) || recorded.OVN != "" && (byName[6] < sweep.Count(5, 3) || answered < sweep.Count(3, 2)) {
+	if byName[4] < sweep.Count(10, 5) || recorded.OVN != "" &&
+		(byName[6] < sweep.Count(5, 3) || answered < sweep.Count(3, 2)) {
 		t.Error("few packets were compared")
 	}
 }
@@ -200,7 +205,8 @@ func byFlow(t *testing.T, recorded *sets.Set, flows flowAnswers) {
 		}
 		v := forward(a)
 		verdicts[v]++
-		isIdentified := slices.ContainsFunc(a.Trust.Assumed, func(text string) bool { return strings.HasPrefix(text, "the packet has the ICMP identifier ") })
+		isIdentified := slices.ContainsFunc(a.Trust.Assumed,
+			func(text string) bool { return strings.HasPrefix(text, "the packet has the ICMP identifier ") })
 		switch dropped := p.Class == sets.Dropped; {
 		case v == answer.Undetermined && len(a.Missing) > 0, v == answer.Ambiguous && p.Choice:
 		case (v == answer.Unreachable) == dropped && (v == answer.Reachable) != dropped:
@@ -210,7 +216,8 @@ func byFlow(t *testing.T, recorded *sets.Set, flows flowAnswers) {
 		}
 	}
 	t.Logf("by flow: %v", verdicts)
-	if verdicts[answer.Reachable] < sweep.Count(50, 10) || verdicts[answer.Unreachable] < sweep.Count(30, 10) || verdicts[answer.Undetermined]*sweep.Count(20, 5) > len(packets) {
+	if verdicts[answer.Reachable] < sweep.Count(50, 10) || verdicts[answer.Unreachable] < sweep.Count(30, 10) ||
+		verdicts[answer.Undetermined]*sweep.Count(20, 5) > len(packets) {
 		t.Error("few packets were compared")
 	}
 }
@@ -237,7 +244,8 @@ func fromOutside(t *testing.T, s *Session, recorded *sets.Set) {
 		}
 		for _, q := range []Between{b, to} {
 			a, err := s.Ask(t.Context(), q)
-			switch came := slices.ContainsFunc(p.Outputs, func(o sets.Output) bool { return o.Own && o.Role != "uplink" }) || isAnswered(p); {
+			switch came := slices.ContainsFunc(p.Outputs, func(o sets.Output) bool { return o.Own && o.Role != "uplink" }) ||
+				isAnswered(p); {
 			case errors.Is(err, names.ErrNoEntry):
 			case err != nil:
 				t.Errorf("packet %d (%s): %s to %s: %v", p.ID, p.Shows, q.From, q.To, err)
@@ -271,9 +279,11 @@ func isAnswered(p *sets.Packet) bool {
 func askedByNames(s *Session, p *sets.Packet, sent flow.Packet) (b Between, ok bool) {
 	field := sent.Get
 	number, _ := sent.Protocol()
-	b.Protocol = map[uint8]string{flow.TCP: "tcp", flow.UDP: "udp", flow.SCTP: "sctp", flow.ICMP: "icmp", flow.ICMPv6: "icmp6"}[number]
+	b.Protocol = map[uint8]string{flow.TCP: "tcp", flow.UDP: "udp", flow.SCTP: "sctp", flow.ICMP: "icmp",
+		flow.ICMPv6: "icmp6"}[number]
 	echo := map[string]string{"icmp": "8", "icmp6": "128"}[b.Protocol]
-	if b.Protocol == "" || field("icmp_type") != echo || b.Protocol == "tcp" && field("tcp_flags") != "syn" || field("nw_ttl") != "64" || field("dl_vlan") != "" || p.Size > 200 || isMulticast(field("dl_dst")) {
+	if b.Protocol == "" || field("icmp_type") != echo || b.Protocol == "tcp" && field("tcp_flags") != "syn" ||
+		field("nw_ttl") != "64" || field("dl_vlan") != "" || p.Size > 200 || isMulticast(field("dl_dst")) {
 		return b, false
 	}
 	_, _ = fmt.Sscan(field("tp_src"), &b.SrcPort)
@@ -294,7 +304,8 @@ func senderOf(s *Session, p *sets.Packet, mac, address string) string {
 	}
 	for _, e := range s.names.WithMAC(mac) {
 		port, known := s.nodes[p.Node].Port(p.Port)
-		if ip, err := netip.ParseAddr(address); err == nil && known && slices.Contains(e.IPs, ip) && e.LogicalPort != "" && port.IfaceID == e.LogicalPort {
+		if ip, err := netip.ParseAddr(address); err == nil && known && slices.Contains(e.IPs, ip) && e.LogicalPort != "" &&
+			port.IfaceID == e.LogicalPort {
 			return e.LogicalPort
 		}
 	}
@@ -309,12 +320,18 @@ func vacantNextHop(t *testing.T, s *Session) {
 		verdict  answer.Verdict
 		why      string
 	}{
-		{"vm1", "external/192.168.20.99", answer.Unreachable, "no port and no router of network green (192.168.20.0/24) has the address 192.168.20.99 of the next hop"},
-		{"vm1", "external/fd00:20::99", answer.Unreachable, "no port and no router of network green (fd00:20::/64) has the address fd00:20::99 of the next hop"},
-		{"vm1", "external/192.168.10.99", answer.Unreachable, "no port and no router of network blue (192.168.10.0/24) has the address 192.168.10.99"},
-		{"vm9", "external/192.168.40.99", answer.Undetermined, "from compute1 to network grey (192.168.40.0/24): an ARP request for the next hop 192.168.40.99"}, // ports with the address unknown
-		{"vm9", "external/192.168.30.99", answer.Undetermined, "no port and no router in the databases has the address 192.168.30.99"},
-		{"vm1", "external/172.24.4.99", answer.Undetermined, "from compute1 to network public (172.24.4.0/24): an ARP request for the next hop 172.24.4.99"}, // a physical network
+		{"vm1", "external/192.168.20.99", answer.Unreachable,
+			"no port and no router of network green (192.168.20.0/24) has the address 192.168.20.99 of the next hop"},
+		{"vm1", "external/fd00:20::99", answer.Unreachable,
+			"no port and no router of network green (fd00:20::/64) has the address fd00:20::99 of the next hop"},
+		{"vm1", "external/192.168.10.99", answer.Unreachable,
+			"no port and no router of network blue (192.168.10.0/24) has the address 192.168.10.99"},
+		{"vm9", "external/192.168.40.99", answer.Undetermined,
+			"from compute1 to network grey (192.168.40.0/24): an ARP request for the next hop 192.168.40.99"}, // ports with the address unknown
+		{"vm9", "external/192.168.30.99", answer.Undetermined,
+			"no port and no router in the databases has the address 192.168.30.99"},
+		{"vm1", "external/172.24.4.99", answer.Undetermined,
+			"from compute1 to network public (172.24.4.0/24): an ARP request for the next hop 172.24.4.99"}, // a physical network
 		{"vm1", "vm11", answer.Unreachable, "is bound to no chassis"},
 	} {
 		a, err := s.Ask(t.Context(), Between{From: q.from, To: q.to, Question: names.Question{Protocol: "icmp"}})
@@ -334,15 +351,18 @@ func knownOutside(t *testing.T, s *Session) {
 	} {
 		b := Between{From: "vm4", To: external + to}
 		a, err := s.Ask(t.Context(), b)
-		if err != nil || !strings.Contains(text(a), want) || !strings.Contains(strings.Join(a.Trust.Assumed, ""), "in the databases, and is asked as that") {
+		if err != nil || !strings.Contains(text(a), want) ||
+			!strings.Contains(strings.Join(a.Trust.Assumed, ""), "in the databases, and is asked as that") {
 			t.Errorf("%s: %v\n%s", b.To, err, text(a))
 		}
 	}
 	_, err := s.Ask(t.Context(), Between{From: "vm1", To: "192.168.20.99"})
-	if err == nil || strings.Contains(err.Error(), external) || !strings.Contains(err.Error(), "which is in network green (192.168.20.0/24)") {
+	if err == nil || strings.Contains(err.Error(), external) ||
+		!strings.Contains(err.Error(), "which is in network green (192.168.20.0/24)") {
 		t.Errorf("an unused address of a logical network: %v", err)
 	}
-	if _, err = s.Ask(t.Context(), Between{From: "vm1", To: "8.8.8.8"}); err == nil || !strings.Contains(err.Error(), "external/8.8.8.8") {
+	if _, err = s.Ask(t.Context(), Between{From: "vm1", To: "8.8.8.8"}); err == nil ||
+		!strings.Contains(err.Error(), "external/8.8.8.8") {
 		t.Errorf("an address outside: %v", err)
 	}
 }

@@ -77,12 +77,14 @@ func TestUnreadableCheckEndsALongList(t *testing.T) {
 				read++
 			}
 		}
-		if read != many || last == nil || !strings.Contains(last.Error(), says) || !strings.Contains(last.Error(), fmt.Sprintf("check %d", many+1)) {
+		if read != many || last == nil || !strings.Contains(last.Error(), says) ||
+			!strings.Contains(last.Error(), fmt.Sprintf("check %d", many+1)) {
 			t.Errorf("%.40q: %d checks, and %v", bad, read, last)
 		}
 	}
 	long := "[" + strings.Repeat("{from: "+name+", to: b, protocol: tcp},\n", many) + "{from: a, to: b}]"
-	if _, err := ReadChecks(strings.NewReader(long)); err == nil || !strings.Contains(err.Error(), "each check begins with a line") {
+	if _, err := ReadChecks(strings.NewReader(long)); err == nil ||
+		!strings.Contains(err.Error(), "each check begins with a line") {
 		t.Errorf("a long list of another form: %v", err)
 	}
 	short, err := ReadChecks(strings.NewReader("[{from: a, to: b}]"))

@@ -12,13 +12,15 @@ import (
 // remark of ovs-vswitchd says why it is dropped.
 func TestDropHasTheWordsOfTheSwitch(t *testing.T) {
 	live := ovs.Start(t)
-	live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=system", "--", "add-port", "br0", "p1", "tag=5", "--", "set", "Interface", "p1", "ofport_request=1", "--", "add-port", "br0", "p2")
+	live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=system", "--", "add-port", "br0", "p1",
+		"tag=5", "--", "set", "Interface", "p1", "ofport_request=1", "--", "add-port", "br0", "p2")
 	s := captured(t, live, nil, nil)
 	a, err := s.Flow(t.Context(), "", "br0 in_port=1,dl_vlan=9,ip,dl_src=0a:00:00:00:00:01,dl_dst=0a:00:00:00:00:02,nw_src=10.0.0.1,nw_dst=10.0.0.2", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Verdict != answer.Unreachable || a.Drop == nil || !strings.Contains(a.Drop.Rule, "VLAN 9 tagged packet received on port p1") {
+	if a.Verdict != answer.Unreachable || a.Drop == nil ||
+		!strings.Contains(a.Drop.Rule, "VLAN 9 tagged packet received on port p1") {
 		t.Errorf("%s", text(a))
 	}
 }
@@ -27,8 +29,10 @@ func TestDropHasTheWordsOfTheSwitch(t *testing.T) {
 // all answers by way of the node may be wrong.
 func TestFailedStartIsInDoubt(t *testing.T) {
 	live := ovs.Start(t)
-	live.Vsctl("add-br", "br-phy", "--", "set", "Bridge", "br-phy", "datapath_type=system", "--", "add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=system", "--",
-		"add-port", "br0", "p1", "--", "set", "Interface", "p1", "ofport_request=1", "--", "add-port", "br0", "tun", "--", "set", "Interface", "tun", "type=geneve", "options:remote_ip=10.1.0.9")
+	live.Vsctl("add-br", "br-phy", "--", "set", "Bridge", "br-phy", "datapath_type=system", "--", "add-br", "br0", "--",
+		"set", "Bridge", "br0", "datapath_type=system", "--",
+		"add-port", "br0", "p1", "--", "set", "Interface", "p1", "ofport_request=1", "--", "add-port", "br0", "tun", "--",
+		"set", "Interface", "tun", "type=geneve", "options:remote_ip=10.1.0.9")
 	s := captured(t, live, nil, map[string]string{
 		"recorded/bridges/br-phy/dpif.show-dp-features": "Tunnel push pop: Yes\n",
 		"recorded/ovs.route.show":                       "Cached: 10.1.0.0/24 dev br-phy SRC 10.1.0.2\n",

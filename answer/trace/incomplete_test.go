@@ -195,8 +195,9 @@ n_tables:254, n_buffers:0
     2     0  02:00:00:00:00:32    1
 `
 
-// TestWhatIsMissingDecidesNothing asks about packets that meet tables of which a part was not collected or not restored, bridges without
-// flows, and a group that nobody gave. Those that meet none of these have the verdict of the text.
+// TestWhatIsMissingDecidesNothing asks about packets that meet tables of which a part was not collected or not
+// restored, bridges without flows, and a group that nobody gave. Those that meet none of these have the verdict of the
+// text.
 func TestWhatIsMissingDecidesNothing(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")
 	s := startedTicket(t, pastedTicket)
@@ -204,24 +205,31 @@ func TestWhatIsMissingDecidesNothing(t *testing.T) {
 		verdict answer.Verdict
 		says    string // in the first line, or of a drop in the reason and the rule
 	}{
-		"gone in_port=1,tcp":                             {answer.Unreachable, "no such port: Nonexistent output port"},
-		"gone in_port=1,udp":                             {answer.Unreachable, "no such port: Nonexistent output port"},
-		"gone in_port=1,icmp":                            {answer.Unreachable, "explicit drop: group 1: none of the buckets that the packet took sends it anywhere"},
-		"gone in_port=1,sctp":                            {answer.Unreachable, "no such port"},
-		"nowhere in_port=n1,tcp":                         {answer.Unreachable, "explicit drop: group 10: none of the buckets that the packet took sends it anywhere"},
-		"nowhere in_port=n1,udp":                         {answer.Unreachable, "explicit drop: group 11: none of the buckets that the packet took sends it anywhere"},
-		"nowhere in_port=n1,sctp":                        {answer.Undetermined, "port 77 of nowhere, whose name and type were not recorded"},
-		"nowhere in_port=n1,arp":                         {answer.Unreachable, "missing flow"},
-		"nowhere in_port=n1,tcp6":                        {answer.Unreachable, "group 1"},
-		"nowhere in_port=n1,icmp":                        {answer.Unreachable, "missing flow"},
-		"alike in_port=1,icmp":                           {answer.Reachable, "port e1"},
-		"alike in_port=1,tcp":                            {answer.Unreachable, "alike-ex, table 0"},
-		"switches in_port=1,dl_dst=ff:ff:ff:ff:ff:ff":    {answer.Reachable, "port s3"},
-		"switches in_port=1,dl_dst=02:00:00:00:00:99":    {answer.Undetermined, "bridge switches floods the packet with NORMAL, and the MAC addresses that it had learned were not recorded"},
-		"learned in_port=l3":                             {answer.Reachable, "port l1"},
-		"learned in_port=l1,dl_dst=02:00:00:00:00:22":    {answer.Undetermined, "it had learned addresses at port 2, whose name was not recorded"},
-		"unshown in_port=1,icmp":                         {answer.Reachable, "port u2"},
-		"unshown in_port=1,tcp,dl_dst=02:00:00:00:00:32": {answer.Undetermined, "bridge unshown forwards with NORMAL, and the VLANs or the numbers of some of its ports were not recorded"},
+		"gone in_port=1,tcp": {answer.Unreachable, "no such port: Nonexistent output port"},
+		"gone in_port=1,udp": {answer.Unreachable, "no such port: Nonexistent output port"},
+		"gone in_port=1,icmp": {answer.Unreachable,
+			"explicit drop: group 1: none of the buckets that the packet took sends it anywhere"},
+		"gone in_port=1,sctp": {answer.Unreachable, "no such port"},
+		"nowhere in_port=n1,tcp": {answer.Unreachable,
+			"explicit drop: group 10: none of the buckets that the packet took sends it anywhere"},
+		"nowhere in_port=n1,udp": {answer.Unreachable,
+			"explicit drop: group 11: none of the buckets that the packet took sends it anywhere"},
+		"nowhere in_port=n1,sctp": {answer.Undetermined,
+			"port 77 of nowhere, whose name and type were not recorded"},
+		"nowhere in_port=n1,arp":                      {answer.Unreachable, "missing flow"},
+		"nowhere in_port=n1,tcp6":                     {answer.Unreachable, "group 1"},
+		"nowhere in_port=n1,icmp":                     {answer.Unreachable, "missing flow"},
+		"alike in_port=1,icmp":                        {answer.Reachable, "port e1"},
+		"alike in_port=1,tcp":                         {answer.Unreachable, "alike-ex, table 0"},
+		"switches in_port=1,dl_dst=ff:ff:ff:ff:ff:ff": {answer.Reachable, "port s3"},
+		"switches in_port=1,dl_dst=02:00:00:00:00:99": {answer.Undetermined,
+			"bridge switches floods the packet with NORMAL, and the MAC addresses that it had learned were not recorded"},
+		"learned in_port=l3": {answer.Reachable, "port l1"},
+		"learned in_port=l1,dl_dst=02:00:00:00:00:22": {answer.Undetermined,
+			"it had learned addresses at port 2, whose name was not recorded"},
+		"unshown in_port=1,icmp": {answer.Reachable, "port u2"},
+		"unshown in_port=1,tcp,dl_dst=02:00:00:00:00:32": {answer.Undetermined,
+			"bridge unshown forwards with NORMAL, and the VLANs or the numbers of some of its ports were not recorded"},
 
 		"whole in_port=w1,icmp":   {answer.Reachable, "port w2"},
 		"whole in_port=w2,icmp":   {answer.Unreachable, "table 0"},
@@ -230,23 +238,28 @@ func TestWhatIsMissingDecidesNothing(t *testing.T) {
 		"absent in_port=eth1,tcp": {answer.Undetermined, "the flows of bridge absent were not collected"},
 		"parts in_port=p1,icmp":   {answer.Reachable, "port p2"},
 		"parts in_port=p1,tcp":    {answer.Unreachable, "table 2"},
-		"parts in_port=p1,udp":    {answer.Undetermined, "table 5 of bridge parts, of whose flows only a part was collected: it is limited to: table=0"},
-		"cut in_port=c1,icmp":     {answer.Undetermined, "table 0 of bridge cut, of whose flows only a part was collected: lines were left out"},
+		"parts in_port=p1,udp": {answer.Undetermined,
+			"table 5 of bridge parts, of whose flows only a part was collected: it is limited to: table=0"},
+		"cut in_port=c1,icmp": {answer.Undetermined,
+			"table 0 of bridge cut, of whose flows only a part was collected: lines were left out"},
 		"tables in_port=t1,icmp":  {answer.Reachable, "port t2"},
 		"tables in_port=t1,tcp":   {answer.Unreachable, "table 1"},
 		"refused in_port=r1,icmp": {answer.Reachable, "port r2"},
-		"refused in_port=r1,tcp":  {answer.Undetermined, "table 0 of bridge refused, and flows there that could match it were collected and not restored"},
+		"refused in_port=r1,tcp": {answer.Undetermined,
+			"table 0 of bridge refused, and flows there that could match it were collected and not restored"},
 	} {
 		a, err := s.Flow(t.Context(), "", flow, 0)
 		if err != nil {
 			t.Errorf("%s: %v", flow, err)
 			continue
 		}
-		if a.Verdict != want.verdict || !strings.Contains(said(a), want.says) || a.Verdict == answer.Undetermined && a.Drop != nil {
+		if a.Verdict != want.verdict || !strings.Contains(said(a), want.says) || a.Verdict == answer.Undetermined &&
+			a.Drop != nil {
 			t.Errorf("%s: want %s %q:\n%s", flow, want.verdict, want.says, text(a))
 		}
 	}
-	if _, err := s.Flow(t.Context(), "", "parts in_port=1,icmp", 0); !errors.Is(err, ErrQuestion) || !strings.Contains(err.Error(), "its ports are: p1, p2") {
+	if _, err := s.Flow(t.Context(), "", "parts in_port=1,icmp", 0); !errors.Is(err, ErrQuestion) ||
+		!strings.Contains(err.Error(), "its ports are: p1, p2") {
 		t.Errorf("a number of a port that was not recorded: %v", err)
 	}
 }
@@ -271,7 +284,8 @@ func startedTicket(t *testing.T, ticket string) *Session {
 	return openRecorded(t, folder, nil)
 }
 
-// flowsAlone has bridges of which no output lists the ports: what flows name is all that is known of these. The first line is of a log.
+// flowsAlone has bridges of which no output lists the ports: what flows name is all that is known of these. The first
+// line is of a log.
 const flowsAlone = `2026-05-07T06:44:05.386Z|00011|bridge|INFO|bridge plain: added interface eth0 on port 1
 [root@n1 ~]# ovs-ofctl dump-flows plain
 NXST_FLOW reply (xid=0x4):
@@ -295,8 +309,8 @@ NXST_FLOW reply (xid=0x4):
 ^C
 `
 
-// TestFlowsAloneDecideWhatTheyCan asks about packets on bridges of which flows alone were pasted: what the flows decide has a verdict, and
-// what depends on the ports has none.
+// TestFlowsAloneDecideWhatTheyCan asks about packets on bridges of which flows alone were pasted: what the flows
+// decide has a verdict, and what depends on the ports has none.
 func TestFlowsAloneDecideWhatTheyCan(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")
 	s := startedTicket(t, flowsAlone)
@@ -304,10 +318,12 @@ func TestFlowsAloneDecideWhatTheyCan(t *testing.T) {
 		verdict answer.Verdict
 		says    string
 	}{
-		"plain in_port=1,icmp":     {answer.Unreachable, "explicit drop"},
-		"plain in_port=1,tcp":      {answer.Undetermined, "the packet leaves by port 2 of plain, whose name and type were not recorded"},
-		"plain in_port=2,tcp":      {answer.Unreachable, "missing flow"},
-		"plain in_port=3,tcp":      {answer.Undetermined, "several ports of bridge plain, whose ports were not recorded: ovs-ofctl show plain has them"},
+		"plain in_port=1,icmp": {answer.Unreachable, "explicit drop"},
+		"plain in_port=1,tcp": {answer.Undetermined,
+			"the packet leaves by port 2 of plain, whose name and type were not recorded"},
+		"plain in_port=2,tcp": {answer.Unreachable, "missing flow"},
+		"plain in_port=3,tcp": {answer.Undetermined,
+			"several ports of bridge plain, whose ports were not recorded: ovs-ofctl show plain has them"},
 		"plain in_port=LOCAL,icmp": {answer.Undetermined, "several ports of bridge plain, whose ports were not recorded"},
 		"sets in_port=1,tcp":       {answer.Unreachable, "table 2"},
 		"sets in_port=1,udp":       {answer.Undetermined, "group 7 of bridge sets, which was not collected"},
@@ -326,7 +342,8 @@ func TestFlowsAloneDecideWhatTheyCan(t *testing.T) {
 			t.Errorf("%s: want %s %q:\n%s", flow, want.verdict, want.says, text(a))
 		}
 	}
-	if _, err := s.Flow(t.Context(), "", "plain in_port=9,icmp", 0); !errors.Is(err, ErrQuestion) || !strings.Contains(err.Error(), "the ports of bridge plain of node n1 were not recorded, and its flows name no port 9: give the output of ovs-ofctl show plain") {
+	if _, err := s.Flow(t.Context(), "", "plain in_port=9,icmp", 0); !errors.Is(err, ErrQuestion) ||
+		!strings.Contains(err.Error(), "the ports of bridge plain of node n1 were not recorded, and its flows name no port 9: give the output of ovs-ofctl show plain") {
 		t.Errorf("a port that no flow names: %v", err)
 	}
 }

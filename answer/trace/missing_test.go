@@ -64,7 +64,8 @@ func TestEachMissingFlowIsNamed(t *testing.T) {
 		gone := stagesOf(before)[at]
 		isWanted := func(line string) bool {
 			_, priority, _ := strings.Cut(gone.Flow, "priority=")
-			return strings.Contains(line, fmt.Sprintf(" table=%d,", gone.Table)) && strings.Contains(line, "cookie="+gone.Cookie+",") &&
+			return strings.Contains(line, fmt.Sprintf(" table=%d,", gone.Table)) &&
+				strings.Contains(line, "cookie="+gone.Cookie+",") &&
 				(gone.Cookie != "0x0" || strings.Contains(line, "priority="+priority+" "))
 		}
 		edit(t, wd.Path(), isWanted, "")

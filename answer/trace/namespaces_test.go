@@ -40,8 +40,10 @@ func TestQuestionsThroughNamespaces(t *testing.T) {
 			{"ns1/web-0", "172.18.0.2:31083", "tcp", 0, answer.Unreachable, "only from this node"},
 			{"ns1/web-1", "svc/ns4/hostapi:80", "tcp", 0, answer.Reachable, "worker1 breth0 -> breth0 -> node"},
 			{"node/worker1", "172.18.0.2:31086", "tcp", 0, answer.Reachable, "node port 31086 of Service ns3/shown"},
-			{"node/worker1", "192.0.2.93:80", "tcp", 0, answer.Reachable, "address 192.0.2.93 outside, port 80, of Service ns3/shown"},
-			{"node/worker3", "svc/ns3/inner:80", "tcp", 0, answer.Reachable, "internalTrafficPolicy Local, by the management port, of Service ns3/inner"},
+			{"node/worker1", "192.0.2.93:80", "tcp", 0, answer.Reachable,
+				"address 192.0.2.93 outside, port 80, of Service ns3/shown"},
+			{"node/worker3", "svc/ns3/inner:80", "tcp", 0, answer.Reachable,
+				"internalTrafficPolicy Local, by the management port, of Service ns3/inner"},
 			{"node/worker1", "svc/ns3/near:80", "tcp", 0, answer.Reachable, "169.254.169.2:40000 -> 10.96.3.13:80"},
 			{"node/worker3", "172.18.0.4:31084", "tcp", 0, answer.Unreachable, "NetworkPolicies of namespace ns2"},
 			{"node/worker1", "external/198.51.100.9", "tcp", 443, answer.Reachable, "172.18.0.2:40000 -> 198.51.100.9:443"},
@@ -61,7 +63,8 @@ func TestQuestionsThroughVRFsAreWhatTheKernelDid(t *testing.T) {
 		askAll(t, openSet(t, startReplicas(t, recorded), nil), []asked{
 			{"blue/b1", "svc/kube-system/dns:53", "udp", 0, answer.Reachable, "ovn-k8s-mp1"},
 			{"blue/b1", "10.100.1.2", "icmp", 0, answer.Reachable, "answered by node"},
-			{"blue/b1", "10.100.1.2", "tcp", 10250, answer.Reachable, "a process gets the packet that listens in the VRF mp1-udn-vrf, and no other"},
+			{"blue/b1", "10.100.1.2", "tcp", 10250, answer.Reachable,
+				"a process gets the packet that listens in the VRF mp1-udn-vrf, and no other"},
 			{"blue/b1", "10.100.2.2", "icmp", 0, answer.Reachable, "answered by node"},
 			{"blue/b1", "blue/b2", "icmp", 0, answer.Reachable, "of router blue_net_ovn_cluster_router"},
 			{"blue/b1", "svc/blue/web:80", "tcp", 0, answer.Reachable, "blue/b2"},
@@ -84,7 +87,8 @@ type asked struct {
 func askAll(t *testing.T, s *Session, questions []asked) {
 	t.Helper()
 	for _, q := range questions {
-		got, err := s.Ask(t.Context(), Between{From: q.from, To: q.to, Question: names.Question{Protocol: q.protocol, DstPort: q.port}})
+		got, err := s.Ask(t.Context(), Between{From: q.from, To: q.to,
+			Question: names.Question{Protocol: q.protocol, DstPort: q.port}})
 		if err != nil {
 			t.Errorf("%s to %s: %v", q.from, q.to, err)
 			continue

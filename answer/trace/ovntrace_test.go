@@ -28,7 +28,8 @@ const rootsVariable = "OVS_OFFLINE_ROOTS"
 // port and begins a connection to ovn-trace too. The logical ports where the packet leaves
 // have to be the same, but for the causes that docs/trace.md lists.
 func TestAnswersAgreeWithOVNTrace(t *testing.T) {
-	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "ovn-trace", "unshare", "xz")
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "ovn-trace",
+		"unshare", "xz")
 	for _, name := range []string{"kubernetes-ic", "openstack"} {
 		t.Run(name, func(t *testing.T) { agrees(t, sets.Recorded(t, "../../scripts/lab/lab", name), "") })
 	}
@@ -154,13 +155,15 @@ func (c comparison) compare(t *testing.T, q question) (cause, difference string)
 		sentence string
 		applies  bool
 	}{
-		{solicits, slices.Equal(logical, aborted) && q.start.Packet.Get("icmp_type") == "135" || len(ends[0].places) == 0 && q.start.Packet.Get("icmp_type") == "133"},
+		{solicits, slices.Equal(logical, aborted) && q.start.Packet.Get("icmp_type") == "135" || len(ends[0].places) == 0 &&
+			q.start.Packet.Get("icmp_type") == "133"},
 		{asksFirst, asks(hop) && len(ends[0].places) == 0},
 		{noSize, q.start.Size > 0 && isOneOf(c.withoutSize(t, q), logical)},
 		{noConntrack, c.agreesWithStates(t, q, hop, ends)},
 		{notBound, isOneOf(ends, c.bound(t, q.Node, logical))},
 		{notTheFlows, c.missesFlow(t, q)},
-		{assumesDHCP, q.start.Packet.Get("tp_dst") == "67" && len(ends[0].places) == 0 && slices.Equal(logical, []string{c.port(q)})},
+		{assumesDHCP, q.start.Packet.Get("tp_dst") == "67" && len(ends[0].places) == 0 &&
+			slices.Equal(logical, []string{c.port(q)})},
 		{oneSwitch, c.agreesOnward(t, q, hop, logical)},
 	} {
 		if candidate.applies {
@@ -196,7 +199,10 @@ func asks(h *follow.Hop) bool {
 }
 
 func isOneOf(ends []end, places []string) bool {
-	return slices.ContainsFunc(ends, func(e end) bool { return e.backend == ends[0].backend && slices.Equal(e.places, places) })
+	return slices.ContainsFunc(ends, func(e end) bool {
+		return e.backend == ends[0].backend &&
+			slices.Equal(e.places, places)
+	})
 }
 
 func (c comparison) follow(t *testing.T, start follow.Start) *follow.Hop {
@@ -385,7 +391,8 @@ func product(a, b []end) []end {
 }
 
 // Actions whose packet is another one, which OVN makes.
-var makesPacket = []string{"icmp4", "icmp6", "icmp4_error", "icmp6_error", "tcp_reset", "sctp_abort", "reject", "arp", "nd_ns", "nd_na", "nd_na_router"}
+var makesPacket = []string{"icmp4", "icmp6", "icmp4_error", "icmp6_error", "tcp_reset", "sctp_abort", "reject", "arp",
+	"nd_ns", "nd_na", "nd_na_router"}
 
 var logicalOutput = regexp.MustCompile(`^/\* output to "([^"]+)", type "([^"]*)" \*/;$`)
 

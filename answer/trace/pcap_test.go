@@ -44,7 +44,8 @@ func capturesOfEachEnd(t *testing.T, s *Session, recorded *sets.Set) {
 		c = askCapture(t, s, Between{From: name}, answersOnly(t, recorded, name))
 		checkNoneIsLost(t, "only what "+name+" sent", c, sent)
 		for _, sent := range c.Sent {
-			if a := sent.Answer; a.Verdict == answer.Undetermined && !strings.Contains(a.Missing[0], " has no connection to which the packet belongs, and how that began is not in the capture") {
+			if a := sent.Answer; a.Verdict == answer.Undetermined &&
+				!strings.Contains(a.Missing[0], " has no connection to which the packet belongs, and how that began is not in the capture") {
 				t.Errorf("%s: %s: %q", name, sent.Flow, a.Missing)
 			}
 		}
@@ -95,7 +96,8 @@ func cameOut(t *testing.T, recorded *sets.Set, label, text string, c *Captured) 
 			continue
 		}
 		a := c.Sent[at].Answer
-		real := slices.DeleteFunc(slices.Clone(p.Outputs), func(o sets.Output) bool { return !o.Own || o.Node == "fabric" || label == "ext0" && o.Role != "edge" })
+		real := slices.DeleteFunc(slices.Clone(p.Outputs),
+			func(o sets.Output) bool { return !o.Own || o.Node == "fabric" || label == "ext0" && o.Role != "edge" })
 		found := 0
 		for _, o := range real {
 			if slices.ContainsFunc(a.Outcomes, func(said answer.Outcome) bool {
@@ -104,7 +106,8 @@ func cameOut(t *testing.T, recorded *sets.Set, label, text string, c *Captured) 
 				found++
 			}
 		}
-		isChosen := len(a.Outcomes) > 1 && !slices.ContainsFunc(a.Outcomes, func(o answer.Outcome) bool { return o.Choice == "" })
+		isChosen := len(a.Outcomes) > 1 && !slices.ContainsFunc(a.Outcomes,
+			func(o answer.Outcome) bool { return o.Choice == "" })
 		if found == 0 || found < len(real) || !isChosen && len(a.Outcomes) != len(real) {
 			t.Errorf("packet %d (%s) came out at %v\n%+v", p.ID, p.Shows, real, a.Outcomes)
 		}
@@ -177,7 +180,8 @@ func checkNoneIsLost(t *testing.T, title string, c *Captured, sent int) map[answ
 	counts := verdicts(c)
 	t.Logf("%s: %d packets sent, %d of others, %d for others: %v", title, sent, c.Others, c.Elsewhere, counts)
 	// One of several backends is TO, and which of them got a packet is not known at the client.
-	if counts["all"]+c.Elsewhere != sent || counts[answer.Reachable]+counts[answer.Undetermined]+counts[answer.Ambiguous] != counts["all"] {
+	if counts["all"]+c.Elsewhere != sent ||
+		counts[answer.Reachable]+counts[answer.Undetermined]+counts[answer.Ambiguous] != counts["all"] {
 		t.Errorf("%s: %d packets were sent and delivered\n%s", title, sent, described(c))
 	}
 	return counts

@@ -40,7 +40,8 @@ func TestPlantedFaults(t *testing.T) {
 	}
 	edit(t, paths["compute1"], nil, "cookie=0x0, duration=1s, table=0, n_packets=7, n_bytes=700, priority=333,tcp,in_port="+number("vm1")+",tp_dst=99 actions=drop")
 	// As ovn-controller writes an ACL that logs and rejects.
-	edit(t, paths["compute1"], nil, "cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=333,tcp,in_port="+number("vm1")+
+	edit(t, paths["compute1"], nil, "cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=333,tcp,in_port="+
+		number("vm1")+
 		",tp_dst=98 actions=controller(userdata=00.00.00.07.00.00.00.00.02.06),controller(userdata=00.00.00.16.00.00.00.00)")
 	edit(t, paths["compute2"], isPing, "cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=333,tcp,in_port="+number("vm2")+",tp_src=80 actions=drop")
 	databasesAlone(t, paths["compute1"], filepath.Join(folder, "cluster"))
@@ -58,7 +59,8 @@ func TestPlantedFaults(t *testing.T) {
 
 	t.Run("a flow that ovn-controller did not write", func(t *testing.T) {
 		a := asked("vm1", "vm2:99", "tcp")
-		if a.Drop == nil || a.Drop.Reason != "explicit drop" || !strings.Contains(a.Drop.Rule, "in_port=vm1") || !strings.Contains(a.Drop.Rule, "cookie 0x0, of no logical flow: ovn-controller did not write it") {
+		if a.Drop == nil || a.Drop.Reason != "explicit drop" || !strings.Contains(a.Drop.Rule, "in_port=vm1") ||
+			!strings.Contains(a.Drop.Rule, "cookie 0x0, of no logical flow: ovn-controller did not write it") {
 			t.Errorf("the foreign flow is not named:\n%s", text(a))
 		}
 		if a.Drop != nil && (a.Drop.Packets == nil || *a.Drop.Packets != 7) {
@@ -67,7 +69,9 @@ func TestPlantedFaults(t *testing.T) {
 	})
 	t.Run("a flow that is missing", func(t *testing.T) {
 		a := asked("vm1", "vm2", "icmp")
-		if a.Drop == nil || a.Drop.Reason != "missing flow" || !strings.Contains(a.Drop.Rule, "(ACL priority 1002, allow-related): the databases let the packet pass") || !strings.Contains(a.Drop.Rule, "for it, which drift lists") {
+		if a.Drop == nil || a.Drop.Reason != "missing flow" ||
+			!strings.Contains(a.Drop.Rule, "(ACL priority 1002, allow-related): the databases let the packet pass") ||
+			!strings.Contains(a.Drop.Rule, "for it, which drift lists") {
 			t.Errorf("the default drop reads as the policy:\n%s", text(a))
 		}
 	})
@@ -95,10 +99,13 @@ func TestPlantedFaults(t *testing.T) {
 		if d == nil || d.Reason != "ACL" || d.ACL == nil {
 			t.Fatalf("want a drop by an ACL:\n%s", text(a))
 		}
-		if d.ACL.Port != "vm4" || d.ACL.Direction != "to-lport" || d.ACL.PortGroup != "neutron_pg_drop" || !slices.Contains(d.ACL.Holds, "vm4") || d.ACL.Match != "outport == @neutron_pg_drop && ip" || d.ACL.UUID == "" || d.Packets == nil {
+		if d.ACL.Port != "vm4" || d.ACL.Direction != "to-lport" || d.ACL.PortGroup != "neutron_pg_drop" ||
+			!slices.Contains(d.ACL.Holds, "vm4") || d.ACL.Match != "outport == @neutron_pg_drop && ip" || d.ACL.UUID == "" ||
+			d.Packets == nil {
 			t.Errorf("the ACL is %+v", d.ACL)
 		}
-		if !strings.Contains(text(a), "(ACL priority 1001, drop), ingress of vm4\n") || !strings.Contains(text(a), "\n  packet   tcp 192.168.10.5:40000 -> 192.168.20.5:9999, syn\n") ||
+		if !strings.Contains(text(a), "(ACL priority 1001, drop), ingress of vm4\n") ||
+			!strings.Contains(text(a), "\n  packet   tcp 192.168.10.5:40000 -> 192.168.20.5:9999, syn\n") ||
 			!strings.Contains(text(a), "           ACL "+d.ACL.UUID+"; port group neutron_pg_drop holds vm1 and vm4\n") {
 			t.Errorf("the text is:\n%s", text(a))
 		}

@@ -108,7 +108,8 @@ func TestNodeThatWasNotCapturedLeavesTheAnswerOpen(t *testing.T) {
 			folder := startReplicas(t, recorded)
 			all, without := openSet(t, folder, nil), map[string]*Session{}
 			for _, node := range recorded.Nodes {
-				without[node] = openSet(t, folder, slices.DeleteFunc(slices.Clone(recorded.Nodes), func(n string) bool { return n == node }))
+				without[node] = openSet(t, folder, slices.DeleteFunc(slices.Clone(recorded.Nodes),
+					func(n string) bool { return n == node }))
 			}
 			asked := 0
 			for _, p := range eachShape(recorded.Packets, wayAndProtocolOf) {
@@ -128,7 +129,8 @@ func TestNodeThatWasNotCapturedLeavesTheAnswerOpen(t *testing.T) {
 					wanted.LogicalPort = port.IfaceID
 				}
 				asked++
-				if asked := askFor(t, s, p, endsAt(wanted)); asked.answer.Verdict != answer.Undetermined || len(asked.answer.Missing) == 0 {
+				if asked := askFor(t, s, p, endsAt(wanted)); asked.answer.Verdict != answer.Undetermined ||
+					len(asked.answer.Missing) == 0 {
 					t.Errorf("packet %d (%s) came out on %s: %s\n%s", p.ID, p.Shows, out.Node, p.Flow, text(asked.answer))
 				}
 			}
@@ -153,7 +155,8 @@ func eachShape(packets []*sets.Packet, shape func(*sets.Packet) string) []*sets.
 	})
 }
 
-// wayOf is the shape of the packets that enter at one node, that fare alike, for one reason, and that come out at the same nodes.
+// wayOf is the shape of the packets that enter at one node, that fare alike, for one reason, and that come out at the
+// same nodes.
 func wayOf(p *sets.Packet) string {
 	var ends []string
 	for _, o := range p.Outputs {
@@ -199,9 +202,10 @@ func startReplicas(t *testing.T, recorded *sets.Set) (folder string) {
 	return running.Of(t, recorded).Folder
 }
 
-// startIn starts the replicas of a recorded set with the programs of a root file system, "" for this host's, and returns
-// its folder and the replicas by node. Both are the test's own.
-func startIn(t *testing.T, recorded *sets.Set, as sets.Datapath, root string) (folder string, replicas map[string]*fidelity.Replica) {
+// startIn starts the replicas of a recorded set with the programs of a root file system, "" for this host's, and
+// returns its folder and the replicas by node. Both are the test's own.
+func startIn(t *testing.T, recorded *sets.Set, as sets.Datapath, root string) (folder string,
+	replicas map[string]*fidelity.Replica) {
 	t.Helper()
 	folder = ovs.Dir(t)
 	paths, err := recorded.Workdirs(t.Context(), folder, as)

@@ -32,13 +32,16 @@ func oneNode(t *testing.T) *Session {
 	central.Northd()
 	s := ovs.Start(t)
 	s.Join(central, "node1")
-	central.Nbctl("ls-add", "blue", "--", "lsp-add", "blue", "vm1", "--", "lsp-add", "blue", "vm2", "--", "lsp-add", "blue", "c1", "vm1", "101", "--",
+	central.Nbctl("ls-add", "blue", "--", "lsp-add", "blue", "vm1", "--", "lsp-add", "blue", "vm2", "--", "lsp-add",
+		"blue", "c1", "vm1", "101", "--",
 		"lsp-add", "blue", "nested", "--", "lsp-set-addresses", "nested", "unknown", "--",
 		"lsp-add", "blue", "loose", "--", "lsp-set-addresses", "loose", "02:00:00:00:00:05 10.0.1.5", "unknown")
-	for port, address := range map[string]string{"vm1": "02:00:00:00:00:01 10.0.1.1", "vm2": "02:00:00:00:00:02 10.0.1.2", "c1": "02:00:00:00:00:03 10.0.1.3"} {
+	for port, address := range map[string]string{"vm1": "02:00:00:00:00:01 10.0.1.1", "vm2": "02:00:00:00:00:02 10.0.1.2",
+		"c1": "02:00:00:00:00:03 10.0.1.3"} {
 		central.Nbctl("lsp-set-addresses", port, address, "--", "lsp-set-port-security", port, address)
 	}
-	central.Nbctl("lsp-set-port-security", "vm2", "02:00:00:00:00:02 10.0.1.2 10.0.1.9", "--", "lsp-add", "blue", "vip", "--", "lsp-set-addresses", "vip", "02:00:00:00:00:09 10.0.1.9", "--",
+	central.Nbctl("lsp-set-port-security", "vm2", "02:00:00:00:00:02 10.0.1.2 10.0.1.9", "--", "lsp-add", "blue", "vip",
+		"--", "lsp-set-addresses", "vip", "02:00:00:00:00:09 10.0.1.9", "--",
 		"lsp-set-type", "vip", "virtual", "--", "lsp-set-options", "vip", "virtual-ip=10.0.1.9", "virtual-parents=vm2")
 	central.Nbctl("acl-add", "blue", "to-lport", "1000", `outport == "vm2" && tcp.dst == 80`, "allow-related", "--",
 		"acl-add", "blue", "to-lport", "900", `outport == "vm2" && ip4`, "drop")
@@ -56,10 +59,12 @@ func oneNode(t *testing.T) *Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for from, to := range map[string]string{filepath.Join(s.Dir, "conf.db"): wd.Database(workdir.OVS), central.NB: wd.Database(workdir.NB), central.SB: wd.Database(workdir.SB)} {
+	for from, to := range map[string]string{filepath.Join(s.Dir, "conf.db"): wd.Database(workdir.OVS),
+		central.NB: wd.Database(workdir.NB), central.SB: wd.Database(workdir.SB)} {
 		files.Write(t, to, files.Read(t, from))
 	}
-	for dump, command := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups", workdir.Meters: "dump-meters", workdir.TLV: "dump-tlv-map"} {
+	for dump, command := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups",
+		workdir.Meters: "dump-meters", workdir.TLV: "dump-tlv-map"} {
 		files.Write(t, wd.DumpFile("br-int", dump), s.Ofctl("-O", "OpenFlow15", command, "br-int"))
 	}
 	return adopted(t, wd.Path())
@@ -104,7 +109,8 @@ func taken(t *testing.T, packets ...string) []byte {
 				t.Fatal(err)
 			}
 		}
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(int64(i), 0), CaptureLength: len(raw), Length: length}, raw); err != nil {
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(int64(i), 0), CaptureLength: len(raw),
+			Length: length}, raw); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +125,8 @@ func between(from, to int, tag, flags string, src, dst int) string {
 
 // opened returns the packets of a TCP handshake and its first data at a client.
 func opened(client, server int, tag string) []string {
-	return []string{between(client, server, tag, "syn", 5000, 80), between(server, client, tag, "syn|ack", 80, 5000), between(client, server, tag, "ack", 5000, 80), between(client, server, tag, "psh|ack", 5000, 80)}
+	return []string{between(client, server, tag, "syn", 5000, 80), between(server, client, tag, "syn|ack", 80, 5000),
+		between(client, server, tag, "ack", 5000, 80), between(client, server, tag, "psh|ack", 5000, 80)}
 }
 
 func TestCapturesAtOneNode(t *testing.T) {
@@ -145,21 +152,30 @@ func sendersBehindAnInterface(t *testing.T, s *Session) {
 		want     []string // "SENDER VERDICT", in order
 		others   int
 	}{
-		"a nested host behind unknown addresses":  {"nested", "", append([]string{request(2)}, opened(0x99, 2, "")...), []string{" REACHABLE", " REACHABLE", " REACHABLE"}, 2},
-		"another MAC address of a port":           {"loose", "", append(opened(0x55, 2, ""), opened(5, 2, "")...), slices.Repeat([]string{" REACHABLE"}, 6), 2},
-		"another MAC address with port security":  {"vm1", "", opened(0x55, 2, ""), nil, 4},
-		"a container at its parent":               {"vm1", "", append(opened(3, 2, tagged), opened(1, 2, "")...), append(slices.Repeat([]string{"c1 REACHABLE"}, 3), slices.Repeat([]string{" REACHABLE"}, 3)...), 2},
-		"a container that its parent's file has":  {"c1", "vm2", append(opened(3, 2, tagged), opened(1, 2, "")...), slices.Repeat([]string{" REACHABLE"}, 3), 5},
-		"a container, captured behind its tag":    {"c1", "", opened(3, 2, ""), slices.Repeat([]string{" REACHABLE"}, 3), 1},
-		"a server that only its answers show":     {"vm2", "", []string{between(2, 1, "", "syn|ack", 80, 5000)}, []string{" UNDETERMINED"}, 0},
-		"a client whose connection is not known":  {"vm1", "", []string{between(1, 2, "", "ack", 5000, 443)}, []string{" UNDETERMINED"}, 0},
-		"a client that opens what is not allowed": {"vm1", "", []string{between(1, 2, "", "syn", 5000, 443), between(1, 2, "", "syn", 5000, 443)}, []string{" UNREACHABLE"}, 0},
-		"fragments of a datagram":                 {"vm1", "", []string{between(1, 2, "", "syn", 5000, 80) + ",nw_frag=first", later}, slices.Repeat([]string{" REACHABLE"}, 2), 0},
-		"a later fragment alone":                  {"vm1", "", []string{later}, []string{" UNDETERMINED"}, 0},
+		"a nested host behind unknown addresses": {"nested", "", append([]string{request(2)}, opened(0x99, 2, "")...),
+			[]string{" REACHABLE", " REACHABLE", " REACHABLE"}, 2},
+		"another MAC address of a port": {"loose", "", append(opened(0x55, 2, ""), opened(5, 2, "")...),
+			slices.Repeat([]string{" REACHABLE"}, 6), 2},
+		"another MAC address with port security": {"vm1", "", opened(0x55, 2, ""), nil, 4},
+		"a container at its parent": {"vm1", "", append(opened(3, 2, tagged), opened(1, 2, "")...),
+			append(slices.Repeat([]string{"c1 REACHABLE"}, 3), slices.Repeat([]string{" REACHABLE"}, 3)...), 2},
+		"a container that its parent's file has": {"c1", "vm2", append(opened(3, 2, tagged), opened(1, 2, "")...),
+			slices.Repeat([]string{" REACHABLE"}, 3), 5},
+		"a container, captured behind its tag": {"c1", "", opened(3, 2, ""), slices.Repeat([]string{" REACHABLE"}, 3), 1},
+		"a server that only its answers show": {"vm2", "", []string{between(2, 1, "", "syn|ack", 80, 5000)},
+			[]string{" UNDETERMINED"}, 0},
+		"a client whose connection is not known": {"vm1", "", []string{between(1, 2, "", "ack", 5000, 443)},
+			[]string{" UNDETERMINED"}, 0},
+		"a client that opens what is not allowed": {"vm1", "",
+			[]string{between(1, 2, "", "syn", 5000, 443), between(1, 2, "", "syn", 5000, 443)}, []string{" UNREACHABLE"}, 0},
+		"fragments of a datagram": {"vm1", "",
+			[]string{between(1, 2, "", "syn", 5000, 80) + ",nw_frag=first", later}, slices.Repeat([]string{" REACHABLE"}, 2), 0},
+		"a later fragment alone": {"vm1", "", []string{later}, []string{" UNDETERMINED"}, 0},
 	} {
 		got, err := s.Capture(t.Context(), Between{From: c.from, To: c.to}, bytes.NewReader(taken(t, c.packets...)))
 		if len(c.want) == 0 {
-			if want := fmt.Sprintf("it has no packet that vm1 sent (02:00:00:00:00:01): %d are of other senders", c.others); !errors.Is(err, ErrQuestion) || !strings.Contains(err.Error(), want) {
+			if want := fmt.Sprintf("it has no packet that vm1 sent (02:00:00:00:00:01): %d are of other senders",
+				c.others); !errors.Is(err, ErrQuestion) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", name, err, want)
 			}
 			continue
@@ -187,13 +203,15 @@ func sendersBehindAnInterface(t *testing.T, s *Session) {
 func virtualPort(t *testing.T, s *Session) {
 	for _, q := range []Between{{From: "vm1", To: "vip:80"}, {From: "vip", To: "vm1:80"}} {
 		a, err := s.Ask(t.Context(), q)
-		if err != nil || a.Verdict != answer.Reachable || !strings.Contains(text(a), "vip is a virtual port: its parent, port vm2, has it") {
+		if err != nil || a.Verdict != answer.Reachable ||
+			!strings.Contains(text(a), "vip is a virtual port: its parent, port vm2, has it") {
 			t.Errorf("%s to %s: %v\n%s", q.From, q.To, err, text(a))
 		}
 	}
 	own := "tcp,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:09,nw_src=10.0.1.1,nw_dst=10.0.1.9,nw_ttl=64,tp_src=1,tp_dst=80,tcp_flags=syn"
 	a, err := s.Flow(t.Context(), "", "br-int in_port=tap-vm1,"+own, 0)
-	if err != nil || a.Drop == nil || a.Drop.Reason != "no such port" || !strings.Contains(a.Drop.Rule, "port vip is virtual: packets reach it with the MAC address of its parent") {
+	if err != nil || a.Drop == nil || a.Drop.Reason != "no such port" ||
+		!strings.Contains(a.Drop.Rule, "port vip is virtual: packets reach it with the MAC address of its parent") {
 		t.Errorf("a packet for the MAC address of the virtual port itself: %v\n%s", err, text(a))
 	}
 	of := strings.NewReplacer("02:00:00:00:00:09", "02:00:00:00:00:02")
@@ -225,7 +243,8 @@ func fileThatEndsWithinAPacket(t *testing.T, s *Session) {
 		}
 		sent := map[bool]int{true: 3, false: 2}[size == len(whole)]
 		if cut := size != rest && size != len(whole); len(c.Sent) != sent || c.Cut != cut {
-			t.Errorf("%d of %d bytes: got %d packets, cut: %v; want %d, cut: %v", size, len(whole), len(c.Sent), c.Cut, sent, cut)
+			t.Errorf("%d of %d bytes: got %d packets, cut: %v; want %d, cut: %v", size, len(whole), len(c.Sent), c.Cut, sent,
+				cut)
 		}
 	}
 }
@@ -237,8 +256,9 @@ func filesWithoutAQuestion(t *testing.T, s *Session) {
 		to, want string
 		packets  []string
 	}{
-		"no packet":          {"", "it has no packet that vm1 sent (02:00:00:00:00:01)", nil},
-		"answers alone":      {"", "it has no packet that vm1 sent (02:00:00:00:00:01): 1 are of other senders", []string{between(2, 1, "", "syn|ack", 80, 5000)}},
+		"no packet": {"", "it has no packet that vm1 sent (02:00:00:00:00:01)", nil},
+		"answers alone": {"", "it has no packet that vm1 sent (02:00:00:00:00:01): 1 are of other senders",
+			[]string{between(2, 1, "", "syn|ack", 80, 5000)}},
 		"all for another TO": {"loose", "none of the 3 packets that vm1 sent is for loose", opened(1, 2, "")},
 	} {
 		_, err := s.Capture(t.Context(), Between{From: "vm1", To: c.to}, bytes.NewReader(taken(t, c.packets...)))
@@ -253,7 +273,8 @@ func sizesAreDifferentQuestions(t *testing.T, s *Session) {
 	port, _ := s.nodes[s.order[0]].Attached("vm2")
 	port.MTU = 1400 // as of a virtual machine whose interface has less than the sender's
 	question := between(1, 2, "", "psh|ack", 5000, 80)
-	for _, sizes := range [][]string{{"100", "1414", "900", "1415", "1450", "1420"}, {"1450", "1415", "1414", "100", "900", "1420"}} {
+	for _, sizes := range [][]string{{"100", "1414", "900", "1415", "1450", "1420"},
+		{"1450", "1415", "1414", "100", "900", "1420"}} {
 		var packets []string
 		for _, size := range sizes {
 			packets = append(packets, question+" "+size)
@@ -275,7 +296,9 @@ func sizesAreDifferentQuestions(t *testing.T, s *Session) {
 	sender, _ := s.nodes[s.order[0]].Attached("vm1")
 	sender.MTU = 1400
 	c, err := s.Capture(t.Context(), Between{From: "vm1"}, bytes.NewReader(taken(t, question+" 20000")))
-	if err != nil || len(c.Sent) != 1 || c.Sent[0].Answer.Verdict != answer.Reachable || !slices.ContainsFunc(c.Sent[0].Answer.Trust.Assumed, func(text string) bool { return strings.Contains(text, "segmentation offload") }) {
+	if err != nil || len(c.Sent) != 1 || c.Sent[0].Answer.Verdict != answer.Reachable ||
+		!slices.ContainsFunc(c.Sent[0].Answer.Trust.Assumed,
+			func(text string) bool { return strings.Contains(text, "segmentation offload") }) {
 		t.Errorf("20000 bytes for segmentation offload: %v\n%s", err, described(c))
 	}
 }

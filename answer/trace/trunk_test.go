@@ -29,7 +29,8 @@ func TestTrunkOfTheAgentEntersByItsTap(t *testing.T) {
 			t.Errorf("%s to %s: %v", q.from, q.to, err)
 			continue
 		}
-		if first := a.Path[0]; a.Verdict != answer.Reachable || first.Bridge != bridge || first.Port != tap || !comesOutAt(a, q.port) ||
+		if first := a.Path[0]; a.Verdict != answer.Reachable || first.Bridge != bridge || first.Port != tap ||
+			!comesOutAt(a, q.port) ||
 			a.Return == nil || a.Return.Verdict != answer.Reachable || !comesOutAt(a.Return, tap) {
 			t.Errorf("%s to %s enters at %s %s:\n%s", q.from, q.to, first.Bridge, first.Port, text(a))
 		}

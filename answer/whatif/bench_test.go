@@ -22,7 +22,8 @@ import (
 // BenchmarkChange measures changes of a deployment with more than 13,000 logical flows, on
 // one of its nodes. The first computation is reported as "first-s".
 func BenchmarkChange(b *testing.B) {
-	ovs.Need(b, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd", "ovn-nbctl")
+	ovs.Need(b, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd",
+		"ovn-nbctl")
 	folder, err := workdir.Find(ovs.Dir(b))
 	if err != nil {
 		b.Fatal(err)
@@ -35,7 +36,8 @@ func BenchmarkChange(b *testing.B) {
 	rt := process.New(process.Options{Folders: dir.RuntimeFolders()})
 	d := ovndb.NewDeployment(b, ovs.NBSchema, ovs.SBSchema, ovs.Schema)
 	began := time.Now()
-	s, err := Open(b.Context(), Options{Dir: dir, Runtime: rt, NB: d.NB, SB: d.SB, Nodes: []ovn.Node{{Name: "worker", Dir: worker(b, d.OVS)}}})
+	s, err := Open(b.Context(), Options{Dir: dir, Runtime: rt, NB: d.NB, SB: d.SB,
+		Nodes: []ovn.Node{{Name: "worker", Dir: worker(b, d.OVS)}}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -52,7 +54,8 @@ func BenchmarkChange(b *testing.B) {
 	i, spent := 0, processorTime(b, dir)
 	for b.Loop() {
 		i++
-		r, err := s.Apply(b.Context(), Change{{"acl-add", "sw0", "to-lport", strconv.Itoa(2000 + i), `outport == "pod-0-1" && ip4`, "drop"}})
+		r, err := s.Apply(b.Context(), Change{{"acl-add", "sw0", "to-lport", strconv.Itoa(2000 + i),
+			`outport == "pod-0-1" && ip4`, "drop"}})
 		if err != nil {
 			b.Fatal(err)
 		}

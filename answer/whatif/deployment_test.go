@@ -37,7 +37,8 @@ func TestZonesAreComputedOneAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Of(t.Context(), all); !errors.Is(err, ErrNodes) || !strings.Contains(err.Error(), "name nodes of one of them") {
+	if _, err := Of(t.Context(), all); !errors.Is(err, ErrNodes) ||
+		!strings.Contains(err.Error(), "name nodes of one of them") {
 		t.Errorf("all nodes: %v", err)
 	}
 	one, err := snapshot.Open(folder, []string{"worker2"})
@@ -48,7 +49,8 @@ func TestZonesAreComputedOneAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Answer(t.Context(), Question{Deployment: d, Runtime: choose.Process, Runtimes: choose.Finder("test"), Change: Change{{"ls-add", "new"}, {"lsp-add", "new", "port"}}})
+	r, err := Answer(t.Context(), Question{Deployment: d, Runtime: choose.Process, Runtimes: choose.Finder("test"),
+		Change: Change{{"ls-add", "new"}, {"lsp-add", "new", "port"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +70,10 @@ func TestWithoutTheReleaseNothingIsComputed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Unlock()
-	_, _, err = release.Programs(t.Context(), wd, folder, versions.Pair{OVS: "3.1.0", OVN: "19.7.1"}, release.Options{Runtime: choose.Process, Runtimes: choose.Finder("test")})
-	if !errors.Is(err, release.ErrMissing) || !strings.Contains(err.Error(), "the node ran OVN 19.7.1") || !strings.Contains(err.Error(), "ovs-offline image add") {
+	_, _, err = release.Programs(t.Context(), wd, folder, versions.Pair{OVS: "3.1.0", OVN: "19.7.1"},
+		release.Options{Runtime: choose.Process, Runtimes: choose.Finder("test")})
+	if !errors.Is(err, release.ErrMissing) || !strings.Contains(err.Error(), "the node ran OVN 19.7.1") ||
+		!strings.Contains(err.Error(), "ovs-offline image add") {
 		t.Error(err)
 	}
 }
@@ -77,11 +81,13 @@ func TestWithoutTheReleaseNothingIsComputed(t *testing.T) {
 func TestMissingDatabasesAreNamed(t *testing.T) {
 	ovs.Need(t, "xz")
 	wd := collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute"))
-	for k, want := range map[workdir.Kind]string{workdir.NB: "the OVN NB database was not collected", workdir.SB: "the OVN SB database was not collected", workdir.OVS: "no node has an OVS database"} {
+	for k, want := range map[workdir.Kind]string{workdir.NB: "the OVN NB database was not collected",
+		workdir.SB: "the OVN SB database was not collected", workdir.OVS: "no node has an OVS database"} {
 		if err := os.Rename(wd.Database(k), wd.Database(k)+".away"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Of(t.Context(), snapshot.Of(wd)); !errors.Is(err, ErrUndetermined) || !strings.Contains(err.Error(), want) {
+		if _, err := Of(t.Context(), snapshot.Of(wd)); !errors.Is(err, ErrUndetermined) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", k, err)
 		}
 		if err := os.Rename(wd.Database(k)+".away", wd.Database(k)); err != nil {
@@ -131,8 +137,10 @@ func TestNewPortIsBound(t *testing.T) {
 	if r := apply("lsp-del", "p-vm1"); !toInterface(r.Removed, func(e Entry) string { return e.Before }) {
 		t.Errorf("without the port: %s", r.Summary())
 	}
-	r := apply("lsp-add", "neutron-b2b2b2b2-0002", "p-vm1", "--", "lsp-set-addresses", "p-vm1", "fa:16:3e:00:00:99 192.168.10.99")
-	answered := slices.ContainsFunc(r.Added, func(d Difference) bool { return slices.Contains(d.Stages, "ls_in_arp_rsp") }) // for ports that are up
+	r := apply("lsp-add", "neutron-b2b2b2b2-0002", "p-vm1", "--", "lsp-set-addresses", "p-vm1",
+		"fa:16:3e:00:00:99 192.168.10.99")
+	answered := slices.ContainsFunc(r.Added,
+		func(d Difference) bool { return slices.Contains(d.Stages, "ls_in_arp_rsp") }) // for ports that are up
 	if !toInterface(r.Added, func(e Entry) string { return e.After }) || !answered {
 		t.Errorf("with a new port: %s: %+v", r.Summary(), r.Added)
 	}

@@ -44,7 +44,8 @@ func startLive(t *testing.T) *live {
 	}
 	l := &live{t, filepath.Join(dir, "s"), []string{"compute1", "compute2", "gateway"}}
 	lab := func(args ...string) error {
-		_, err := command.Run(context.Background(), command.Command{Argv: append([]string{"../../scripts/lab/lab"}, args...), Group: true})
+		_, err := command.Run(context.Background(),
+			command.Command{Argv: append([]string{"../../scripts/lab/lab"}, args...), Group: true})
 		return err
 	}
 	t.Cleanup(func() {
@@ -80,7 +81,8 @@ func (l *live) nbctl(args ...string) {
 func (l *live) apply(change Change) {
 	l.t.Helper()
 	for _, args := range change {
-		l.run(append([]string{"ovn-nbctl", "--db=unix:" + l.central("ovnnb_db.sock"), ovs.Timeout(), "--wait=hv"}, args...)...)
+		l.run(append([]string{"ovn-nbctl", "--db=unix:" + l.central("ovnnb_db.sock"), ovs.Timeout(), "--wait=hv"},
+			args...)...)
 	}
 	ovs.Await(l.t, "BFD sessions that are all up, and alike twice in a row", l.isSettled())
 }
@@ -124,7 +126,8 @@ func (l *live) hasLearned(database string) bool {
 
 func (l *live) vsctl(node string, args ...string) string {
 	l.t.Helper()
-	return l.run(append([]string{"ovs-vsctl", "--db=unix:" + filepath.Join(l.dir, "nodes", node, "ovs", "db.sock")}, args...)...)
+	return l.run(append([]string{"ovs-vsctl", "--db=unix:" + filepath.Join(l.dir, "nodes", node, "ovs", "db.sock")},
+		args...)...)
 }
 
 // collect copies the databases of the set, and returns the options to compute from them.
@@ -158,7 +161,8 @@ func (l *live) collect(dir *workdir.Dir) Options {
 		}
 		home := filepath.Join(l.dir, "nodes", node, "ovs")
 		copied(filepath.Join(home, "conf.db"), wd.Database(workdir.OVS))
-		for table, name := range map[string]string{"Interface": workdir.RecordedListInterface, "Port": workdir.RecordedListPort, "Bridge": workdir.RecordedListBridge} {
+		for table, name := range map[string]string{"Interface": workdir.RecordedListInterface,
+			"Port": workdir.RecordedListPort, "Bridge": workdir.RecordedListBridge} {
 			path := wd.Recorded(name)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				l.t.Fatal(err)
@@ -238,7 +242,8 @@ func (l *live) learned(node string) string {
 // dump returns what ovs-ofctl prints of a bridge of a live node.
 func (l *live) dump(node, bridge, command string) string {
 	l.t.Helper()
-	return l.run("ovs-ofctl", "--no-names", "-O", "OpenFlow15", command, "unix:"+filepath.Join(l.dir, "nodes", node, "ovs", bridge+".mgmt"))
+	return l.run("ovs-ofctl", "--no-names", "-O", "OpenFlow15", command,
+		"unix:"+filepath.Join(l.dir, "nodes", node, "ovs", bridge+".mgmt"))
 }
 
 // state returns what the switch of a live node has, with the numbers that the computed
@@ -403,7 +408,8 @@ const (
 // computed from what was collected before all of them, and compares the flows of all nodes
 // and where packets come out. The nodes have BFD sessions of their own.
 func TestChangesDoWhatWasPredicted(t *testing.T) {
-	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd", "ovn-nbctl", "unshare")
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd",
+		"ovn-nbctl", "unshare")
 	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
 		t.Skip(why)
 	}
@@ -505,40 +511,42 @@ func rounds(all []planned) (together [][]planned) {
 // comparePackets compares what is said of packets with where they come out of the set.
 func comparePackets(t *testing.T, s *Session, probe *sets.Probe, packets []packet) {
 	t.Helper()
-	err := s.onReplicas(t.Context(), Question{Runtime: choose.Process, Replica: replicaAt}, func(asked *trace.Session) error {
-		for _, p := range packets {
-			a, err := asked.Ask(t.Context(), trace.Between{From: p.from, To: p.to, Question: names.Question{Protocol: "tcp", DstPort: p.port}})
-			if err != nil {
-				return err
-			}
-			predicted := string(a.Verdict)
-			for _, o := range a.Outcomes {
-				if o.Destination && !strings.HasSuffix(predicted, " "+o.Node) { // a flood may reach a node twice
-					predicted += " " + o.Node
+	err := s.onReplicas(t.Context(), Question{Runtime: choose.Process, Replica: replicaAt},
+		func(asked *trace.Session) error {
+			for _, p := range packets {
+				a, err := asked.Ask(t.Context(), trace.Between{From: p.from, To: p.to,
+					Question: names.Question{Protocol: "tcp", DstPort: p.port}})
+				if err != nil {
+					return err
+				}
+				predicted := string(a.Verdict)
+				for _, o := range a.Outcomes {
+					if o.Destination && !strings.HasSuffix(predicted, " "+o.Node) { // a flood may reach a node twice
+						predicted += " " + o.Node
+					}
+				}
+				var sent []string
+				ovs.Resend(t, p.label+" to "+p.address, func() {
+					if sent, err = probe.Connect(t.Context(), p.label, p.address, p.port, p.at...); err != nil {
+						t.Fatal(err)
+					}
+				}, func() bool { return isWithin(p.at, sent) })
+				t.Logf("%s -> %s: %s; the packet came out at %q", p.from, p.to, predicted, sent)
+				for _, label := range p.at {
+					if !slices.Contains(sent, label) {
+						t.Errorf("%s -> %s: the packet did not come out at %s: %q", p.from, p.to, label, sent)
+					}
+				}
+				if predicted != p.verdict {
+					var text strings.Builder
+					if err := a.Write(&text, answer.Options{Verbose: true}); err != nil {
+						t.Error(err)
+					}
+					t.Errorf("%s -> %s: %s, want %s\n%s", p.from, p.to, predicted, p.verdict, &text)
 				}
 			}
-			var sent []string
-			ovs.Resend(t, p.label+" to "+p.address, func() {
-				if sent, err = probe.Connect(t.Context(), p.label, p.address, p.port, p.at...); err != nil {
-					t.Fatal(err)
-				}
-			}, func() bool { return isWithin(p.at, sent) })
-			t.Logf("%s -> %s: %s; the packet came out at %q", p.from, p.to, predicted, sent)
-			for _, label := range p.at {
-				if !slices.Contains(sent, label) {
-					t.Errorf("%s -> %s: the packet did not come out at %s: %q", p.from, p.to, label, sent)
-				}
-			}
-			if predicted != p.verdict {
-				var text strings.Builder
-				if err := a.Write(&text, answer.Options{Verbose: true}); err != nil {
-					t.Error(err)
-				}
-				t.Errorf("%s -> %s: %s, want %s\n%s", p.from, p.to, predicted, p.verdict, &text)
-			}
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -570,50 +578,81 @@ type packet struct {
 
 func changes(l *live) []planned {
 	row := func(table, condition string) string {
-		return strings.TrimSpace(l.run("ovn-nbctl", "--db=unix:"+l.central("ovnnb_db.sock"), "--bare", "--columns=_uuid", "find", table, condition))
+		return strings.TrimSpace(l.run("ovn-nbctl", "--db=unix:"+l.central("ovnnb_db.sock"), "--bare", "--columns=_uuid",
+			"find", table, condition))
 	}
 	dhcp := row("DHCP_Options", `cidr="192.168.10.0/24"`)
-	router := strings.Fields(l.run("ovn-nbctl", "--db=unix:"+l.central("ovnnb_db.sock"), "--bare", "--columns=name", "find", "Logical_Router", "external_ids:neutron\\:router_name=main"))[0]
+	router := strings.Fields(l.run("ovn-nbctl", "--db=unix:"+l.central("ovnnb_db.sock"), "--bare", "--columns=name",
+		"find", "Logical_Router", "external_ids:neutron\\:router_name=main"))[0]
 	out := func(gateway string) packet {
 		return packet{from: vm2, to: "external/198.51.100.9", label: "vm2", address: "198.51.100.9", port: 443,
 			verdict: "REACHABLE " + gateway, at: []string{gateway + ":eth1", "ext0"}}
 	}
-	in := packet{from: "external/172.24.4.1", to: "172.24.4.22", label: "ext0", address: "172.24.4.22", port: 443, verdict: "REACHABLE compute2", at: []string{"vm3"}}
+	in := packet{from: "external/172.24.4.1", to: "172.24.4.22", label: "ext0", address: "172.24.4.22", port: 443,
+		verdict: "REACHABLE compute2", at: []string{"vm3"}}
 	return []planned{
 		// Tunnel keys are requested: ovn-northd gives those of ports that it sees first together in an order of its own.
-		{what: "provider network", args: []string{"ls-add", "public9", "--", "set", "Logical_Switch", "public9", "other_config:requested-tnl-key=901", "--", "lsp-add", "public9", "net9", "--", "lsp-set-type", "net9", "localnet", "--", "lsp-set-addresses", "net9", "unknown", "--",
-			"lsp-set-options", "net9", "network_name=physnet1", "requested-tnl-key=1", "--", "set", "Logical_Switch_Port", "net9", "tag=99"}, nothing: true},
-		{what: "new router with gateways", args: []string{"lr-add", "r9", "--", "set", "Logical_Router", "r9", "options:requested-tnl-key=902", "--", "lrp-add", "r9", "r9-public", "00:00:00:00:cc:01", "172.24.9.9/24", "--", "lr-nat-add", "r9", "snat", "172.24.9.9", "10.9.0.0/24", "--",
-			"lrp-set-gateway-chassis", "r9-public", gateway, "20", "--", "lrp-set-gateway-chassis", "r9-public", compute1, "10", "--",
-			"lsp-add", "public9", "public-r9", "--", "lsp-set-type", "public-r9", "router", "--", "lsp-set-addresses", "public-r9", "router", "--", "lsp-set-options", "public-r9", "router-port=r9-public", "requested-tnl-key=2"}},
+		{what: "provider network", args: []string{"ls-add", "public9", "--", "set", "Logical_Switch", "public9",
+			"other_config:requested-tnl-key=901", "--", "lsp-add", "public9", "net9", "--", "lsp-set-type", "net9", "localnet",
+			"--", "lsp-set-addresses", "net9", "unknown", "--",
+			"lsp-set-options", "net9", "network_name=physnet1", "requested-tnl-key=1", "--", "set", "Logical_Switch_Port",
+			"net9", "tag=99"}, nothing: true},
+		{what: "new router with gateways", args: []string{"lr-add", "r9", "--", "set", "Logical_Router", "r9",
+			"options:requested-tnl-key=902", "--", "lrp-add", "r9", "r9-public", "00:00:00:00:cc:01", "172.24.9.9/24", "--",
+			"lr-nat-add", "r9", "snat", "172.24.9.9", "10.9.0.0/24", "--",
+			"lrp-set-gateway-chassis", "r9-public", gateway, "20", "--", "lrp-set-gateway-chassis", "r9-public", compute1, "10",
+			"--",
+			"lsp-add", "public9", "public-r9", "--", "lsp-set-type", "public-r9", "router", "--", "lsp-set-addresses",
+			"public-r9", "router", "--", "lsp-set-options", "public-r9", "router-port=r9-public", "requested-tnl-key=2"}},
 		{what: "next hop known", args: []string{"static-mac-binding-add", external, "172.24.4.1", "02:00:00:00:00:fe"}},
-		{what: "second gateway of a lower priority", round: 1, args: []string{"lrp-set-gateway-chassis", external, compute1, "1"}, packets: []packet{out("gateway"), in}},
-		{what: "second gateway of an equal priority", round: 1, args: []string{"lrp-set-gateway-chassis", external, compute1, "2"}, nothing: true},
-		{what: "second gateway of a higher priority", round: 1, args: []string{"lrp-set-gateway-chassis", external, compute1, "3"}, packets: []packet{out("compute1"), in}},
+		{what: "second gateway of a lower priority", round: 1,
+			args: []string{"lrp-set-gateway-chassis", external, compute1, "1"}, packets: []packet{out("gateway"), in}},
+		{what: "second gateway of an equal priority", round: 1,
+			args: []string{"lrp-set-gateway-chassis", external, compute1, "2"}, nothing: true},
+		{what: "second gateway of a higher priority", round: 1,
+			args: []string{"lrp-set-gateway-chassis", external, compute1, "3"}, packets: []packet{out("compute1"), in}},
 		{what: "active gateway removed", round: 2, args: []string{"lrp-del-gateway-chassis", external, compute1}},
-		{what: "gateway moved", round: 3, args: []string{"lrp-del-gateway-chassis", external, gateway, "--", "lrp-set-gateway-chassis", external, compute2, "5"}, packets: []packet{out("compute2"), in}},
-		{what: "HA group of two", round: 3, args: []string{"--id=@high", "create", "HA_Chassis", "chassis_name=" + gateway, "priority=30", "--", "--id=@low", "create", "HA_Chassis", "chassis_name=" + compute2, "priority=20", "--",
+		{what: "gateway moved", round: 3, args: []string{"lrp-del-gateway-chassis", external, gateway, "--",
+			"lrp-set-gateway-chassis", external, compute2, "5"}, packets: []packet{out("compute2"), in}},
+		{what: "HA group of two", round: 3, args: []string{"--id=@high", "create", "HA_Chassis", "chassis_name=" + gateway,
+			"priority=30", "--", "--id=@low", "create", "HA_Chassis", "chassis_name=" + compute2, "priority=20", "--",
 			"--id=@group", "create", "HA_Chassis_Group", "name=hag", "ha_chassis=@high,@low", "--",
-			"clear", "Logical_Router_Port", external, "gateway_chassis", "--", "set", "Logical_Router_Port", external, "ha_chassis_group=@group"}, packets: []packet{out("gateway"), in}},
-		{what: "other priorities in the group", round: 3, args: []string{"ha-chassis-group-add-chassis", "hag", compute2, "40"}, packets: []packet{out("compute2"), in}},
-		{what: "active gateway removed from the group", round: 4, args: []string{"ha-chassis-group-remove-chassis", "hag", compute2}},
-		{what: "distributed floating IP", round: 4, args: []string{"lr-nat-add", router, "dnat_and_snat", "172.24.4.88", "192.168.10.6", vm2, "fa:16:3e:ff:00:88"}, packets: []packet{out("compute2"), in}},
-		{what: "distributed floating IP removed", round: 5, args: []string{"lr-nat-del", router, "dnat_and_snat", "172.24.4.88"}},
+			"clear", "Logical_Router_Port", external, "gateway_chassis", "--", "set", "Logical_Router_Port", external,
+			"ha_chassis_group=@group"}, packets: []packet{out("gateway"), in}},
+		{what: "other priorities in the group", round: 3,
+			args: []string{"ha-chassis-group-add-chassis", "hag", compute2, "40"}, packets: []packet{out("compute2"), in}},
+		{what: "active gateway removed from the group", round: 4,
+			args: []string{"ha-chassis-group-remove-chassis", "hag", compute2}},
+		{what: "distributed floating IP", round: 4,
+			args:    []string{"lr-nat-add", router, "dnat_and_snat", "172.24.4.88", "192.168.10.6", vm2, "fa:16:3e:ff:00:88"},
+			packets: []packet{out("compute2"), in}},
+		{what: "distributed floating IP removed", round: 5,
+			args: []string{"lr-nat-del", router, "dnat_and_snat", "172.24.4.88"}},
 		{what: "new router removed", round: 5, args: []string{"lr-del", "r9", "--", "ls-del", "public9"}},
-		{what: "ACL of a switch", round: 5, args: []string{"--log", "--severity=info", "--name=n1", "acl-add", blue, "from-lport", "900", "ip4 && tcp.dst == 9999", "drop"}},
-		{what: "stateful ACL", round: 5, args: []string{"acl-add", blue, "to-lport", "1200", fmt.Sprintf("outport == %q && ip4 && udp.dst == {53, 67}", vm1), "allow-related"}},
+		{what: "ACL of a switch", round: 5, args: []string{"--log", "--severity=info", "--name=n1", "acl-add", blue,
+			"from-lport", "900", "ip4 && tcp.dst == 9999", "drop"}},
+		{what: "stateful ACL", round: 5, args: []string{"acl-add", blue, "to-lport", "1200",
+			fmt.Sprintf("outport == %q && ip4 && udp.dst == {53, 67}", vm1), "allow-related"}},
 		{what: "ACL removed", round: 6, args: []string{"acl-del", blue, "from-lport", "900", "ip4 && tcp.dst == 9999"}},
-		{what: "port without a VIF", round: 5, args: []string{"lsp-add", blue, "new1", "--", "lsp-set-addresses", "new1", "00:00:00:00:aa:01 192.168.10.77"}},
+		{what: "port without a VIF", round: 5,
+			args: []string{"lsp-add", blue, "new1", "--", "lsp-set-addresses", "new1", "00:00:00:00:aa:01 192.168.10.77"}},
 		{what: "port security", round: 6, args: []string{"lsp-set-port-security", vm2, "fa:16:3e:10:00:06 192.168.10.6"}},
 		{what: "port removed", round: 7, args: []string{"lsp-del", "new1"}},
 		{what: "port group", round: 5, args: []string{"pg-add", "pg1", vm1, vm2}, nothing: true},
-		{what: "ACL of a port group", round: 5, args: []string{"--type=port-group", "acl-add", "pg1", "to-lport", "1300", "outport == @pg1 && ip4.src == 198.51.100.0/24", "reject"}},
+		{what: "ACL of a port group", round: 5,
+			args: []string{"--type=port-group", "acl-add", "pg1", "to-lport", "1300",
+				"outport == @pg1 && ip4.src == 198.51.100.0/24", "reject"}},
 		{what: "port group changed", round: 6, args: []string{"pg-set-ports", "pg1", vm1, vm4}},
-		{what: "address set", round: 5, args: []string{"create", "Address_Set", "name=as1", "addresses=192.0.2.1,192.0.2.2,192.0.2.3"}, nothing: true},
-		{what: "ACL with an address set", round: 5, args: []string{"acl-add", "pg1", "to-lport", "1301", "outport == @pg1 && ip4.src == $as1 && tcp.dst == {80, 443}", "allow"}},
+		{what: "address set", round: 5, args: []string{"create", "Address_Set", "name=as1",
+			"addresses=192.0.2.1,192.0.2.2,192.0.2.3"}, nothing: true},
+		{what: "ACL with an address set", round: 5,
+			args: []string{"acl-add", "pg1", "to-lport", "1301", "outport == @pg1 && ip4.src == $as1 && tcp.dst == {80, 443}",
+				"allow"}},
 		{what: "address set changed", round: 6, args: []string{"add", "Address_Set", "as1", "addresses", "192.0.2.9"}},
-		{what: "load balancer", round: 5, args: []string{"lb-add", "lb1", "192.168.10.200:80", "192.168.10.5:80,192.168.10.6:80", "--", "ls-lb-add", blue, "lb1"}},
-		{what: "load balancer changed", round: 6, args: []string{"set", "Load_Balancer", "lb1", `vips:"192.168.10.200:80"="192.168.10.7:80"`}},
+		{what: "load balancer", round: 5, args: []string{"lb-add", "lb1", "192.168.10.200:80",
+			"192.168.10.5:80,192.168.10.6:80", "--", "ls-lb-add", blue, "lb1"}},
+		{what: "load balancer changed", round: 6,
+			args: []string{"set", "Load_Balancer", "lb1", `vips:"192.168.10.200:80"="192.168.10.7:80"`}},
 		{what: "load balancer of a router", round: 6, args: []string{"lr-lb-add", router, "lb1"}},
 		{what: "load balancer removed", round: 7, args: []string{"lb-del", "lb1"}},
 		{what: "static route", round: 5, args: []string{"lr-route-add", router, "10.99.0.0/16", "192.168.10.6"}},
@@ -621,11 +660,16 @@ func changes(l *live) []planned {
 		{what: "route removed", round: 7, args: []string{"lr-route-del", router, "10.99.0.0/16"}},
 		{what: "NAT", round: 5, args: []string{"lr-nat-add", router, "dnat_and_snat", "172.24.4.77", "192.168.10.6"}},
 		{what: "NAT removed", round: 7, args: []string{"lr-nat-del", router, "dnat_and_snat", "172.24.4.77"}},
-		{what: "router policy", round: 5, args: []string{"lr-policy-add", router, "500", "ip4.src == 192.168.10.5 && ip4.dst == 203.0.113.9", "drop"}},
-		{what: "DHCP options", round: 6, args: []string{"dhcp-options-set-options", dhcp, "lease_time=600", "server_id=192.168.10.1", "server_mac=fa:16:3e:aa:00:01", "router=192.168.10.1"}},
-		{what: "QoS", round: 5, args: []string{"qos-add", blue, "from-lport", "100", fmt.Sprintf("inport == %q && ip4", vm1), "dscp=10", "rate=1000", "burst=100"}},
-		{what: "router port with a switch", round: 5, args: []string{"ls-add", "sw9", "--", "lrp-add", router, "lrp9", "00:00:00:00:bb:01", "10.9.0.1/24", "--",
-			"lsp-add", "sw9", "sw9-r", "--", "lsp-set-type", "sw9-r", "router", "--", "lsp-set-addresses", "sw9-r", "router", "--", "lsp-set-options", "sw9-r", "router-port=lrp9"}},
+		{what: "router policy", round: 5, args: []string{"lr-policy-add", router, "500",
+			"ip4.src == 192.168.10.5 && ip4.dst == 203.0.113.9", "drop"}},
+		{what: "DHCP options", round: 6, args: []string{"dhcp-options-set-options", dhcp, "lease_time=600",
+			"server_id=192.168.10.1", "server_mac=fa:16:3e:aa:00:01", "router=192.168.10.1"}},
+		{what: "QoS", round: 5, args: []string{"qos-add", blue, "from-lport", "100", fmt.Sprintf("inport == %q && ip4", vm1),
+			"dscp=10", "rate=1000", "burst=100"}},
+		{what: "router port with a switch", round: 5,
+			args: []string{"ls-add", "sw9", "--", "lrp-add", router, "lrp9", "00:00:00:00:bb:01", "10.9.0.1/24", "--",
+				"lsp-add", "sw9", "sw9-r", "--", "lsp-set-type", "sw9-r", "router", "--", "lsp-set-addresses", "sw9-r", "router",
+				"--", "lsp-set-options", "sw9-r", "router-port=lrp9"}},
 		{what: "port disabled", round: 6, args: []string{"lsp-set-enabled", vm4, "disabled"}},
 		{what: "switch removed", round: 7, args: []string{"ls-del", "sw9", "--", "lrp-del", "lrp9"}},
 	}

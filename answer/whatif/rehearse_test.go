@@ -81,7 +81,8 @@ func rehearsed(t *testing.T, upgrade Upgrade) *Rehearsal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(upgrade.Deployment.Nodes[0].Dir.Path(), ".scratch")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(upgrade.Deployment.Nodes[0].Dir.Path(), ".scratch")); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("something is left: %v", err)
 	}
 	return result
@@ -90,7 +91,8 @@ func rehearsed(t *testing.T, upgrade Upgrade) *Rehearsal {
 // changed describes the pairs that changed.
 func changed(list []reach.Change) (all []string) {
 	for _, c := range list {
-		all = append(all, strings.Join([]string{c.From, c.To, c.Port.String(), string(c.Before.Verdict), c.Before.Reason, c.Before.Rule, "->", string(c.After.Verdict), c.After.Reason, c.After.Rule}, " "))
+		all = append(all, strings.Join([]string{c.From, c.To, c.Port.String(), string(c.Before.Verdict), c.Before.Reason,
+			c.Before.Rule, "->", string(c.After.Verdict), c.After.Reason, c.After.Rule}, " "))
 	}
 	return all
 }
@@ -103,12 +105,14 @@ func TestAnUpgradeOfUnchangedFeaturesChangesNothing(t *testing.T) {
 		deployment := recordedSet(t, name, nodes...)
 		for _, release := range releases() {
 			t.Run(name+" "+release, func(t *testing.T) {
-				result := rehearsed(t, Upgrade{Deployment: deployment, To: versions.Pair{OVN: to[release]}, External: []string{"198.51.100.9"}})
+				result := rehearsed(t, Upgrade{Deployment: deployment, To: versions.Pair{OVN: to[release]},
+					External: []string{"198.51.100.9"}})
 				if result.To.OVN != to[release] || result.From.OVN == result.To.OVN {
 					t.Errorf("from %s to %s", result.From, result.To)
 				}
 				if result.Differs() || len(result.Pairs.Unknown) > 0 || len(result.Doubts) > 0 {
-					t.Errorf("refused %+v, rows %+v, changed %q, unknown %q, doubts %q", result.Refused, result.Rows, changed(result.Pairs.Changed), changed(result.Pairs.Unknown), result.Doubts)
+					t.Errorf("refused %+v, rows %+v, changed %q, unknown %q, doubts %q", result.Refused, result.Rows,
+						changed(result.Pairs.Changed), changed(result.Pairs.Unknown), result.Doubts)
 				}
 				if text := strings.Join(result.Remarks, "\n"); strings.Contains(text, "these chassis are not computed") {
 					t.Error(text)
@@ -146,20 +150,24 @@ func planted(t *testing.T, nb string, args ...string) string {
 func TestAnUpgradeNamesWhatItChanges(t *testing.T) {
 	to := addReleases(t)
 	deployment := recordedSet(t, "openstack")
-	nb := planted(t, deployment.NB, "--name=late", "acl-add", blue, "to-lport", "3000", fmt.Sprintf("outport == %q && icmp4.type == 8 && ct_mark.allow_established == 0", vm1), "drop")
+	nb := planted(t, deployment.NB, "--name=late", "acl-add", blue, "to-lport", "3000",
+		fmt.Sprintf("outport == %q && icmp4.type == 8 && ct_mark.allow_established == 0", vm1), "drop")
 	for _, release := range releases() {
 		t.Run(release, func(t *testing.T) {
 			result := rehearsed(t, Upgrade{Deployment: deployment.withNB(nb), To: versions.Pair{OVN: to[release]}})
-			if len(result.Rows) != 1 || result.Rows[0].Table != "ACL" || result.Rows[0].Before != 0 || !strings.Contains(result.Rows[0].What, "late") || len(result.Refused) > 0 {
+			if len(result.Rows) != 1 || result.Rows[0].Table != "ACL" || result.Rows[0].Before != 0 ||
+				!strings.Contains(result.Rows[0].What, "late") || len(result.Refused) > 0 {
 				t.Errorf("rows %+v, refused %+v", result.Rows, result.Refused)
 			}
 			if !slices.ContainsFunc(result.Accepted, func(r Refusal) bool {
-				return r.Program == "ovn-controller" && strings.HasPrefix(r.Problem, "error parsing match") && strings.Contains(r.Example, "allow_established")
+				return r.Program == "ovn-controller" && strings.HasPrefix(r.Problem, "error parsing match") &&
+					strings.Contains(r.Example, "allow_established")
 			}) {
 				t.Errorf("accepted %+v", result.Accepted)
 			}
 			for _, c := range result.Pairs.Changed {
-				if c.Port.Protocol != "icmp" || c.Witness.To != "vm1" || c.After.Verdict != answer.Unreachable || !strings.Contains(c.After.Rule, "late") || !strings.Contains(c.Witness.Packet, "icmp") {
+				if c.Port.Protocol != "icmp" || c.Witness.To != "vm1" || c.After.Verdict != answer.Unreachable ||
+					!strings.Contains(c.After.Rule, "late") || !strings.Contains(c.Witness.Packet, "icmp") {
 					t.Errorf("%q", changed([]reach.Change{c}))
 				}
 			}
@@ -175,8 +183,10 @@ func TestAnUpgradeNamesWhatItChanges(t *testing.T) {
 func TestWithoutTheProgramsOfAReleaseNothingIsRehearsed(t *testing.T) {
 	fidelity.NeedScratch(t)
 	t.Setenv("XDG_DATA_HOME", ovs.Dir(t))
-	_, err := Rehearse(t.Context(), Upgrade{Deployment: recordedSet(t, "openstack"), To: versions.Pair{OVN: "99.03"}, Runtime: choose.Process, Runtimes: choose.Finder("test"), Replica: replicaAt})
-	if !errors.Is(err, ErrUndetermined) || !strings.Contains(err.Error(), "OVN 99.03 was asked for") || !strings.Contains(err.Error(), "ovs-offline image add") {
+	_, err := Rehearse(t.Context(), Upgrade{Deployment: recordedSet(t, "openstack"), To: versions.Pair{OVN: "99.03"},
+		Runtime: choose.Process, Runtimes: choose.Finder("test"), Replica: replicaAt})
+	if !errors.Is(err, ErrUndetermined) || !strings.Contains(err.Error(), "OVN 99.03 was asked for") ||
+		!strings.Contains(err.Error(), "ovs-offline image add") {
 		t.Error(err)
 	}
 }

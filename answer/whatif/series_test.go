@@ -16,8 +16,8 @@ import (
 	"ovs-offline/test/oracle/fidelity"
 )
 
-// nextRelease makes an image of this machine's programs that has the next version, and returns the version. alter changes
-// its ovn-northd, in which each text has to keep its length.
+// nextRelease makes an image of this machine's programs that has the next version, and returns the version. alter
+// changes its ovn-northd, in which each text has to keep its length.
 func nextRelease(t *testing.T, alter func(path string, program []byte) []byte) string {
 	t.Helper()
 	fidelity.NeedScratch(t)
@@ -56,21 +56,22 @@ func nextRelease(t *testing.T, alter func(path string, program []byte) []byte) s
 	return added.Versions().OVN
 }
 
-// unhinted returns a copy of an SB database whose logical flows do not say which northbound rows they are of, as if they had
-// been of others when they were made.
+// unhinted returns a copy of an SB database whose logical flows do not say which northbound rows they are of, as if
+// they had been of others when they were made.
 func unhinted(t *testing.T, sb string) string {
 	t.Helper()
 	path := filepath.Join(ovs.Dir(t), "sb.db")
 	if _, _, err := file.Standalone(t.Context(), sb, path); err != nil {
 		t.Fatal(err)
 	}
-	ovs.Run(t, "ovsdb-tool", "transact", path, `["OVN_Southbound", {"op": "mutate", "table": "Logical_Flow", "where": [], "mutations": [["external_ids", "delete", ["set", ["stage-hint"]]]]}]`)
+	ovs.Run(t, "ovsdb-tool", "transact", path,
+		`["OVN_Southbound", {"op": "mutate", "table": "Logical_Flow", "where": [], "mutations": [["external_ids", "delete", ["set", ["stage-hint"]]]]}]`)
 	return path
 }
 
-// TestAnUpgradeWithinASeriesNamesItsFlows rehearses an upgrade to an ovn-northd that gives another TTL to the messages about
-// expired packets, which reach never asks for, and says something else about an address that it refuses. No other flow differs, and
-// no row gains or loses its flows.
+// TestAnUpgradeWithinASeriesNamesItsFlows rehearses an upgrade to an ovn-northd that gives another TTL to the messages
+// about expired packets, which reach never asks for, and says something else about an address that it refuses. No
+// other flow differs, and no row gains or loses its flows.
 func TestAnUpgradeWithinASeriesNamesItsFlows(t *testing.T) {
 	to := nextRelease(t, func(_ string, program []byte) []byte {
 		const original, other = "ip.ttl = 254; outport", "ip.ttl = 253; outport"
@@ -82,30 +83,34 @@ func TestAnUpgradeWithinASeriesNamesItsFlows(t *testing.T) {
 	})
 	deployment := recordedSet(t, "openstack", "compute1")
 	deployment.SB = unhinted(t, deployment.SB)
-	deployment.NB = planted(t, deployment.NB, "lsp-add", blue, "odd", "--", "set", "Logical_Switch_Port", "odd", "addresses=wrong")
+	deployment.NB = planted(t, deployment.NB, "lsp-add", blue, "odd", "--", "set", "Logical_Switch_Port", "odd",
+		"addresses=wrong")
 	result := rehearsed(t, Upgrade{Deployment: deployment, To: versions.Pair{OVN: to}})
-	for text, list := range map[string][]Refusal{"MAC address is wrong": result.Refused, "No MAC address found": result.Accepted} {
+	for text, list := range map[string][]Refusal{"MAC address is wrong": result.Refused,
+		"No MAC address found": result.Accepted} {
 		if len(list) != 1 || list[0].Program != "ovn-northd" || !strings.Contains(list[0].Problem, text) {
 			t.Errorf("%+v", list)
 		}
 	}
 	if len(result.Rows)+len(result.Pairs.Changed) > 0 || len(result.Flows) == 0 {
-		t.Errorf("refused %+v, rows %+v, changed %q, flows %+v", result.Refused, result.Rows, changed(result.Pairs.Changed), result.Flows)
+		t.Errorf("refused %+v, rows %+v, changed %q, flows %+v", result.Refused, result.Rows, changed(result.Pairs.Changed),
+			result.Flows)
 	}
 	for _, node := range result.Flows {
 		if len(node.Added)+len(node.Removed) > 0 || node.Same < 1000 {
 			t.Errorf("%s: added %+v, removed %+v, %d are the same", node.Node, node.Added, node.Removed, node.Same)
 		}
 		for _, difference := range node.Changed {
-			if difference.Northbound != "Logical_Router_Port" || !strings.Contains(difference.What, "stage lr_in_ip_input of router") {
+			if difference.Northbound != "Logical_Router_Port" ||
+				!strings.Contains(difference.What, "stage lr_in_ip_input of router") {
 				t.Errorf("%s: %s", node.Node, difference.What)
 			}
 		}
 	}
 }
 
-// TestAnUpgradeToProgramsThatCrashSaysSo rehearses an upgrade to a release whose ovn-northd is killed by a signal as soon as it
-// has started.
+// TestAnUpgradeToProgramsThatCrashSaysSo rehearses an upgrade to a release whose ovn-northd is killed by a signal as
+// soon as it has started.
 func TestAnUpgradeToProgramsThatCrashSaysSo(t *testing.T) {
 	const crashing = `#!/bin/sh
 for option; do case $option in --pidfile=*) file=${option#*=};; esac; done
@@ -118,7 +123,8 @@ for option; do case $option in --pidfile=*) file=${option#*=};; esac; done
 		return []byte(crashing)
 	})
 	result := rehearsed(t, Upgrade{Deployment: recordedSet(t, "openstack", "compute1"), To: versions.Pair{OVN: to}})
-	if len(result.Ended) != 1 || !strings.Contains(result.Ended[0], "OVN "+to+": ovn-northd has ended") || !result.Differs() {
+	if len(result.Ended) != 1 || !strings.Contains(result.Ended[0], "OVN "+to+": ovn-northd has ended") ||
+		!result.Differs() {
 		t.Errorf("ended: %q", result.Ended)
 	}
 	if len(result.Refused)+len(result.Rows)+len(result.Flows)+len(result.Pairs.Changed) > 0 {

@@ -31,7 +31,8 @@ func TestRecordedSessionsStayAsTheyWere(t *testing.T) {
 		active, assumed bool
 	}{
 		{"gw1 answers", string(recorded), false, false},
-		{"gw1 does not answer", first.ReplaceAllString(string(recorded), `${1}{forwarding="false", state=down}`), true, false},
+		{"gw1 does not answer", first.ReplaceAllString(string(recorded), `${1}{forwarding="false", state=down}`), true,
+			false},
 		{"not recorded", first.ReplaceAllString(string(recorded), `${1}{}`), false, true},
 	} {
 		if err := os.WriteFile(wd.Recorded(workdir.RecordedListInterface), []byte(c.text), 0o600); err != nil {

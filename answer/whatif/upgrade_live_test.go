@@ -46,7 +46,8 @@ func (u upgrading) start(role, program, runDir string, args ...string) {
 	if err := os.MkdirAll(runDir, 0o700); err != nil {
 		u.t.Fatal(err)
 	}
-	daemon := runtime.Daemon{Role: role, Program: program, Args: args, RunDir: runDir, Log: filepath.Join(runDir, "new-"+program+".log")}
+	daemon := runtime.Daemon{Role: role, Program: program, Args: args, RunDir: runDir,
+		Log: filepath.Join(runDir, "new-"+program+".log")}
 	if err := u.Start(u.t.Context(), daemon); err != nil {
 		u.t.Fatal(err)
 	}
@@ -79,9 +80,11 @@ func (u upgrading) upgradeCentral() {
 	u.run("ovn-appctl", "-t", control(u.t, northd), "exit")
 	for _, db := range []string{"nb", "sb"} {
 		name := "ovn" + db + "_db"
-		u.serve(db, u.central(name+".ctl"), u.central(name+".db"), u.central(name+".sock"), "ovn/ovn-"+db+".ovsschema", filepath.Join(central, "upgraded-"+db))
+		u.serve(db, u.central(name+".ctl"), u.central(name+".db"), u.central(name+".sock"), "ovn/ovn-"+db+".ovsschema",
+			filepath.Join(central, "upgraded-"+db))
 	}
-	u.start("northd", "ovn-northd", upgraded, "--ovnnb-db=unix:"+u.central("ovnnb_db.sock"), "--ovnsb-db=unix:"+u.central("ovnsb_db.sock"))
+	u.start("northd", "ovn-northd", upgraded, "--ovnnb-db=unix:"+u.central("ovnnb_db.sock"),
+		"--ovnsb-db=unix:"+u.central("ovnsb_db.sock"))
 }
 
 // upgradeNode upgrades the Open vSwitch and the ovn-controller of a node.
@@ -98,9 +101,11 @@ func (u upgrading) upgradeNode(node string) {
 	}
 	u.run("ovn-appctl", "-t", u.control(node, controller), "exit", "--restart")
 	vswitchd("exit")
-	u.serve("db-"+node, u.control(node, "ovs/ovsdb-server"), filepath.Join(home, "conf.db"), filepath.Join(home, "db.sock"), "openvswitch/vswitch.ovsschema", home)
+	u.serve("db-"+node, u.control(node, "ovs/ovsdb-server"), filepath.Join(home, "conf.db"),
+		filepath.Join(home, "db.sock"), "openvswitch/vswitch.ovsschema", home)
 	u.start("vswitchd-"+node, "ovs-vswitchd", home, "--enable-dummy=system", "unix:"+filepath.Join(home, "db.sock"))
-	address := strings.Trim(strings.TrimSpace(u.vsctl(node, "get", "Open_vSwitch", ".", "external_ids:ovn-encap-ip")), `"`) + "/24"
+	address := strings.Trim(strings.TrimSpace(u.vsctl(node, "get", "Open_vSwitch", ".", "external_ids:ovn-encap-ip")),
+		`"`) + "/24"
 	vswitchd("netdev-dummy/ip4addr", "br-eth0", address)
 	vswitchd("ovs/route/add", address, "br-eth0")
 	for line := range strings.Lines(neighbours) {
@@ -173,11 +178,12 @@ func (l *live) rezoned(s *Session, node string, state flowdiff.State) flowdiff.S
 	return renamed
 }
 
-// TestARealUpgradeDoesWhatWasRehearsed upgrades a live deployment after its upgrade was computed, first the databases and
-// ovn-northd, then the nodes, and compares the flows of all nodes after each. An ACL whose match only the later releases know begins to drop real packets; those that it does
-// not match arrive as before.
+// TestARealUpgradeDoesWhatWasRehearsed upgrades a live deployment after its upgrade was computed, first the databases
+// and ovn-northd, then the nodes, and compares the flows of all nodes after each. An ACL whose match only the later
+// releases know begins to drop real packets; those that it does not match arrive as before.
 func TestARealUpgradeDoesWhatWasRehearsed(t *testing.T) {
-	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-client", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd", "ovn-nbctl", "unshare")
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-client", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd",
+		"ovn-nbctl", "unshare")
 	fidelity.NeedScratch(t)
 	roots := os.Getenv("OVS_OFFLINE_ROOTS")
 	if roots == "" {
@@ -197,7 +203,8 @@ func upgradesAsRehearsed(t *testing.T, root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.nbctl("--name=late", "acl-add", blue, "to-lport", "3000", fmt.Sprintf("outport == %q && tcp.dst == 443 && ct_mark.allow_established == 0", vm1), "drop")
+	l.nbctl("--name=late", "acl-add", blue, "to-lport", "3000",
+		fmt.Sprintf("outport == %q && tcp.dst == 443 && ct_mark.allow_established == 0", vm1), "drop")
 	folder, err := workdir.Find(ovs.Dir(t))
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +299,8 @@ type packetOf struct {
 	port     reach.Port
 }
 
-// arriving sends each packet into the live deployment, and returns which ones arrive. expected says where it waits for one.
+// arriving sends each packet into the live deployment, and returns which ones arrive. expected says where it waits for
+// one.
 func (l *live) arriving(packets []packetOf, expected map[packetOf]bool) map[packetOf]bool {
 	l.t.Helper()
 	probe, err := sets.NewProbe(l.dir) // interfaces record anew after an upgrade
@@ -313,13 +321,14 @@ func (l *live) arriving(packets []packetOf, expected map[packetOf]bool) map[pack
 	return arrives
 }
 
-// arrives sends a packet into the live deployment, and reports whether it arrives. at has the label of the end point where it is
-// expected, if it is.
+// arrives sends a packet into the live deployment, and reports whether it arrives. at has the label of the end point
+// where it is expected, if it is.
 func (l *live) arrives(probe *sets.Probe, p packetOf, at []string) (arrived bool) {
 	l.t.Helper()
 	send := func() {
 		var err error
-		if arrived, err = probe.Send(l.t.Context(), p.from, p.port.Protocol, probe.Address(p.to), p.port.Number, at...); err != nil {
+		if arrived, err = probe.Send(l.t.Context(), p.from, p.port.Protocol, probe.Address(p.to), p.port.Number,
+			at...); err != nil {
 			l.t.Fatalf("%+v: %v", p, err)
 		}
 	}
@@ -330,8 +339,8 @@ func (l *live) arrives(probe *sets.Probe, p packetOf, at []string) (arrived bool
 	return ovs.Resend(l.t, fmt.Sprintf("%+v", p), send, func() bool { return arrived })
 }
 
-// expecting returns which packets should arrive after a phase of an upgrade. The rehearsal decides for changed pairs; the others
-// should arrive as before.
+// expecting returns which packets should arrive after a phase of an upgrade. The rehearsal decides for changed pairs;
+// the others should arrive as before.
 func expecting(before map[packetOf]bool, rehearsed []reach.Change) map[packetOf]bool {
 	expected := maps.Clone(before)
 	for _, change := range rehearsed {
@@ -349,9 +358,11 @@ func expecting(before map[packetOf]bool, rehearsed []reach.Change) map[packetOf]
 func (l *live) plantLate() {
 	l.t.Helper()
 	for name, acl := range map[string][]string{
-		"drops from 25.03 on":  {fmt.Sprintf("outport == %q && tcp.dst == 443 && ct_mark.allow_established == 0", vm1), "drop"},
-		"allows from 25.03 on": {fmt.Sprintf("outport == %q && tcp.dst == 9443 && ct_mark.allow_established == 0", vm1), "allow-related"},
-		"drops from 26.03 on":  {"ip4 && tcp.dst == 80 && flags.igmp_loopback == 0", "drop"},
+		"drops from 25.03 on": {fmt.Sprintf("outport == %q && tcp.dst == 443 && ct_mark.allow_established == 0", vm1),
+			"drop"},
+		"allows from 25.03 on": {fmt.Sprintf("outport == %q && tcp.dst == 9443 && ct_mark.allow_established == 0", vm1),
+			"allow-related"},
+		"drops from 26.03 on": {"ip4 && tcp.dst == 80 && flags.igmp_loopback == 0", "drop"},
 	} {
 		l.nbctl("--name="+name, "acl-add", blue, "to-lport", "3000", acl[0], acl[1])
 	}
@@ -362,7 +373,8 @@ func packetsOfPairs() (packets []packetOf) {
 	vms := []string{"vm1", "vm2", "vm3", "vm4", "vm5"}
 	for _, from := range vms {
 		for _, to := range vms {
-			for _, port := range []reach.Port{{Protocol: "tcp", Number: 80}, {Protocol: "tcp", Number: 443}, {Protocol: "tcp", Number: 9443}, {Protocol: "tcp", Number: 22}, {Protocol: "icmp"}} {
+			for _, port := range []reach.Port{{Protocol: "tcp", Number: 80}, {Protocol: "tcp", Number: 443},
+				{Protocol: "tcp", Number: 9443}, {Protocol: "tcp", Number: 22}, {Protocol: "icmp"}} {
 				if from != to {
 					packets = append(packets, packetOf{from, to, port})
 				}
@@ -393,8 +405,8 @@ func (l *live) deployment() Deployment {
 	return Deployment{Nodes: collected.Nodes, NB: collected.NB, SB: collected.SB}
 }
 
-// fare sends the packets after a phase of an upgrade, and compares which of them arrive with the rehearsal. If tables collide, the
-// rehearsal must not claim to know any pair.
+// fare sends the packets after a phase of an upgrade, and compares which of them arrive with the rehearsal. If tables
+// collide, the rehearsal must not claim to know any pair.
 func (l *live) fare(phase string, before map[packetOf]bool, packets []packetOf, said Effect) map[packetOf]bool {
 	l.t.Helper()
 	l.nbctl("sync")
@@ -418,15 +430,17 @@ func (l *live) fare(phase string, before map[packetOf]bool, packets []packetOf, 
 	if len(said.Collisions) > 0 && (len(said.Pairs.Changed) > 0 || said.Pairs.Undetermined != said.Pairs.Compared) {
 		l.t.Errorf("%s: tables collide, and pairs are known: %+v", phase, said.Collisions)
 	}
-	l.t.Logf("%s: of %d packets, %d no longer arrive, and %d begin to; collisions: %v", phase, len(packets), lost, gained, said.Collisions)
+	l.t.Logf("%s: of %d packets, %d no longer arrive, and %d begin to; collisions: %v", phase, len(packets), lost, gained,
+		said.Collisions)
 	return now
 }
 
-// TestEachPairFaresAsRehearsed upgrades a live deployment twice: from the release of this machine to the next one, and then to
-// the last. It sends real packets of each pair of VMs before and after each step. ACLs whose matches only later releases parse
-// change the results of some packets: exactly those that the rehearsal names.
+// TestEachPairFaresAsRehearsed upgrades a live deployment twice: from the release of this machine to the next one, and
+// then to the last. It sends real packets of each pair of VMs before and after each step. ACLs whose matches only
+// later releases parse change the results of some packets: exactly those that the rehearsal names.
 func TestEachPairFaresAsRehearsed(t *testing.T) {
-	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-client", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd", "ovn-nbctl", "unshare")
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-client", "ovs-vsctl", "ovs-ofctl", "ovn-controller", "ovn-northd",
+		"ovn-nbctl", "unshare")
 	to := addReleases(t)
 	l := startLive(t)
 	l.plantLate()
@@ -440,7 +454,8 @@ func TestEachPairFaresAsRehearsed(t *testing.T) {
 		for _, node := range l.nodes {
 			u.upgradeNode(node)
 		}
-		if before = l.fare(release+", all", before, packets, result.Effect); len(result.Collisions) > 0 || len(result.Pairs.Changed) == 0 {
+		if before = l.fare(release+", all", before, packets, result.Effect); len(result.Collisions) > 0 ||
+			len(result.Pairs.Changed) == 0 {
 			t.Errorf("%s: collisions %v, %d pairs changed", release, result.Collisions, len(result.Pairs.Changed))
 		}
 	}

@@ -46,11 +46,14 @@ const ovnk, ocp = "ovn-kubernetes", "openshift-ovn-kubernetes"
 func clusters() map[string][]runtime.Object {
 	nodes := []runtime.Object{node("n1"), node("n2")}
 	kind := []runtime.Object{
-		pod(ovnk, "ovs-node-1", "n1", "app=ovs-node", "ovs-daemons"), pod(ovnk, "ovs-node-2", "n2", "app=ovs-node", "ovs-daemons"),
+		pod(ovnk, "ovs-node-1", "n1", "app=ovs-node", "ovs-daemons"),
+		pod(ovnk, "ovs-node-2", "n2", "app=ovs-node", "ovs-daemons"),
 	}
 	openshift := []runtime.Object{
-		pod(ocp, "ovnkube-node-1", "n1", "app=ovnkube-node", "ovn-controller", "ovn-acl-logging", "northd", "nbdb", "sbdb", "ovnkube-controller"),
-		pod(ocp, "ovnkube-node-2", "n2", "app=ovnkube-node", "ovn-controller", "ovn-acl-logging", "northd", "nbdb", "sbdb", "ovnkube-controller"),
+		pod(ocp, "ovnkube-node-1", "n1", "app=ovnkube-node", "ovn-controller", "ovn-acl-logging", "northd", "nbdb", "sbdb",
+			"ovnkube-controller"),
+		pod(ocp, "ovnkube-node-2", "n2", "app=ovnkube-node", "ovn-controller", "ovn-acl-logging", "northd", "nbdb", "sbdb",
+			"ovnkube-controller"),
 	}
 	return map[string][]runtime.Object{
 		"openshift": objects(nodes, openshift),
@@ -65,8 +68,10 @@ func clusters() map[string][]runtime.Object {
 			pod(ocp, "ovnkube-master-1", "n2", "app=ovnkube-master", "northd", "nbdb", "sbdb", "ovnkube-master"),
 		}),
 		"kind interconnect": objects(nodes, kind, []runtime.Object{
-			pod(ovnk, "ovnkube-node-1", "n1", "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller", "ovn-northd", "ovn-controller"),
-			pod(ovnk, "ovnkube-node-2", "n2", "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller", "ovn-northd", "ovn-controller"),
+			pod(ovnk, "ovnkube-node-1", "n1", "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller", "ovn-northd",
+				"ovn-controller"),
+			pod(ovnk, "ovnkube-node-2", "n2", "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller", "ovn-northd",
+				"ovn-controller"),
 		}),
 		"kind central": objects(nodes, kind, []runtime.Object{
 			pod(ovnk, "ovnkube-node-1", "n1", "app=ovnkube-node", "ovnkube-node", "ovn-controller"),
@@ -102,30 +107,44 @@ func TestLayoutsAreDetected(t *testing.T) {
 		err           string
 	}{
 		{name: "openshift", cluster: "openshift", layout: "openshift", asks: ocp + "/ovnkube-node-1/ovnkube-controller"},
-		{name: "openshift -o", cluster: "openshift", opts: k8s.Options{OpenShift: true}, layout: "openshift", asks: ocp + "/ovnkube-node-1/ovnkube-controller"},
-		{name: "openshift 4.12", cluster: "openshift 4.12", layout: "openshift-central", asks: ocp + "/ovnkube-node-1/ovnkube-node"},
+		{name: "openshift -o", cluster: "openshift", opts: k8s.Options{OpenShift: true}, layout: "openshift",
+			asks: ocp + "/ovnkube-node-1/ovnkube-controller"},
+		{name: "openshift 4.12", cluster: "openshift 4.12", layout: "openshift-central",
+			asks: ocp + "/ovnkube-node-1/ovnkube-node"},
 		{name: "openshift 4.5", cluster: "openshift 4.5", layout: "openshift-central", asks: ocp + "/ovs-node-1/ovs-daemons"},
-		{name: "kind interconnect", cluster: "kind interconnect", layout: "ovn-kubernetes", asks: ovnk + "/ovnkube-node-1/ovnkube-controller"},
-		{name: "kind central", cluster: "kind central", layout: "ovn-kubernetes-central", asks: ovnk + "/ovnkube-node-1/ovnkube-node"},
+		{name: "kind interconnect", cluster: "kind interconnect", layout: "ovn-kubernetes",
+			asks: ovnk + "/ovnkube-node-1/ovnkube-controller"},
+		{name: "kind central", cluster: "kind central", layout: "ovn-kubernetes-central",
+			asks: ovnk + "/ovnkube-node-1/ovnkube-node"},
 		{name: "kube-ovn", cluster: "kube-ovn", layout: "kube-ovn", asks: "kube-system/ovs-ovn-1/openvswitch"},
-		{name: "rhoso and openshift", cluster: "rhoso", err: "node n1 has several layouts: openshift (OpenShift 4.14 and later), rhoso (OpenStack on OpenShift (RHOSO)); choose with --layout, or with --openshift"},
-		{name: "rhoso by name", cluster: "rhoso", opts: k8s.Options{Layout: "rhoso"}, layout: "rhoso", asks: "openstack/ovn-controller-ovs-1/ovs-vswitchd"},
-		{name: "rhoso by namespace", cluster: "rhoso", opts: k8s.Options{Namespace: "openstack"}, layout: "rhoso", asks: "openstack/ovn-controller-ovs-1/ovs-vswitchd"},
-		{name: "two clouds", cluster: "two clouds", opts: k8s.Options{Layout: "rhoso"}, err: "node n1 has layout rhoso in namespaces openstack and other; choose with -n"},
-		{name: "one of two clouds", cluster: "two clouds", opts: k8s.Options{Namespace: "other"}, layout: "rhoso", asks: "other/ovn-controller-ovs-2/ovs-vswitchd"},
-		{name: "rhoso's openshift", cluster: "rhoso", opts: k8s.Options{OpenShift: true}, layout: "openshift", asks: ocp + "/ovnkube-node-1/ovnkube-controller"},
+		{name: "rhoso and openshift", cluster: "rhoso",
+			err: "node n1 has several layouts: openshift (OpenShift 4.14 and later), rhoso (OpenStack on OpenShift (RHOSO)); choose with --layout, or with --openshift"},
+		{name: "rhoso by name", cluster: "rhoso", opts: k8s.Options{Layout: "rhoso"}, layout: "rhoso",
+			asks: "openstack/ovn-controller-ovs-1/ovs-vswitchd"},
+		{name: "rhoso by namespace", cluster: "rhoso", opts: k8s.Options{Namespace: "openstack"}, layout: "rhoso",
+			asks: "openstack/ovn-controller-ovs-1/ovs-vswitchd"},
+		{name: "two clouds", cluster: "two clouds", opts: k8s.Options{Layout: "rhoso"},
+			err: "node n1 has layout rhoso in namespaces openstack and other; choose with -n"},
+		{name: "one of two clouds", cluster: "two clouds", opts: k8s.Options{Namespace: "other"}, layout: "rhoso",
+			asks: "other/ovn-controller-ovs-2/ovs-vswitchd"},
+		{name: "rhoso's openshift", cluster: "rhoso", opts: k8s.Options{OpenShift: true}, layout: "openshift",
+			asks: ocp + "/ovnkube-node-1/ovnkube-controller"},
 		{name: "nothing", cluster: "nothing", err: "no known layout of OVS and OVN on node n1; looked for\n  openshift (OpenShift 4.14 and later), in namespace openshift-ovn-kubernetes: pods app=ovnkube-node with container ovnkube-controller on the node: 0;"},
 		{name: "kind as openshift", cluster: "kind central", opts: k8s.Options{OpenShift: true}, err: "no known layout"},
-		{name: "kind by a wrong name", cluster: "kind central", opts: k8s.Options{Layout: "kube-ovn"}, err: "kube-ovn (kube-ovn), in namespace kube-system: pods app=ovs with container openvswitch on the node: 0"},
-		{name: "no such node", cluster: "kind central", opts: k8s.Options{Nodes: []string{"n3"}}, err: `the cluster has no node "n3"; nodes that run OVS: n1, n2`},
-		{name: "no OVS on it", cluster: "openshift 4.5", opts: k8s.Options{Nodes: []string{"n2"}}, err: "nodes that run OVS: n1"},
+		{name: "kind by a wrong name", cluster: "kind central", opts: k8s.Options{Layout: "kube-ovn"},
+			err: "kube-ovn (kube-ovn), in namespace kube-system: pods app=ovs with container openvswitch on the node: 0"},
+		{name: "no such node", cluster: "kind central", opts: k8s.Options{Nodes: []string{"n3"}},
+			err: `the cluster has no node "n3"; nodes that run OVS: n1, n2`},
+		{name: "no OVS on it", cluster: "openshift 4.5", opts: k8s.Options{Nodes: []string{"n2"}},
+			err: "nodes that run OVS: n1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := &failing{}
 			if c.opts.Nodes == nil {
 				c.opts.Nodes = []string{"n1"}
 			}
-			results, err := k8s.Collect(t.Context(), cluster(d, clusters()[c.cluster]...), filepath.Join(t.TempDir(), "wd"), impatient(c.opts))
+			results, err := k8s.Collect(t.Context(), cluster(d, clusters()[c.cluster]...), filepath.Join(t.TempDir(), "wd"),
+				impatient(c.opts))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +155,8 @@ func TestLayoutsAreDetected(t *testing.T) {
 				}
 				return
 			}
-			if r.Layout != c.layout || len(d.asked) == 0 || d.asked[0] != c.asks || r.Err == nil || !strings.Contains(r.Err.Error(), c.asks) {
+			if r.Layout != c.layout || len(d.asked) == 0 || d.asked[0] != c.asks || r.Err == nil ||
+				!strings.Contains(r.Err.Error(), c.asks) {
 				t.Errorf("layout %s, asked %q, with the error: %v", r.Layout, d.asked, r.Err)
 			}
 		})
@@ -164,7 +184,8 @@ func TestStateOfUnusablePodIsNamed(t *testing.T) {
 		}
 		return p
 	}
-	crashing := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s"}}
+	crashing := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff",
+		Message: "back-off 5m0s"}}
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 137}}
 	ovnkube := func(name string) *corev1.Pod {
 		return pod(ovnk, name, "n1", "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller")
@@ -175,15 +196,20 @@ func TestStateOfUnusablePodIsNamed(t *testing.T) {
 		pods []runtime.Object
 		want string
 	}{
-		"crash loop": {[]runtime.Object{state(ovnkube("p"), crashing)}, "pod ovn-kubernetes/p: container ovnkube-controller is waiting: CrashLoopBackOff: back-off 5m0s"},
-		"ended":      {[]runtime.Object{state(ovnkube("p"), ended)}, "container ovnkube-controller has ended: Error, exit code 137"},
-		"pending":    {[]runtime.Object{pending}, "pod ovn-kubernetes/p is Pending: no room"},
-		"two pods":   {[]runtime.Object{state(ovnkube("old"), ended), ovnkube("new")}, "ovn-kubernetes/new/ovnkube-controller: failing"},
-		"other container": {[]runtime.Object{state(ovnkube("p"), crashing), pod(ovnk, "ovs", "n1", "app=ovs-node", "ovs-daemons")},
+		"crash loop": {[]runtime.Object{state(ovnkube("p"), crashing)},
+			"pod ovn-kubernetes/p: container ovnkube-controller is waiting: CrashLoopBackOff: back-off 5m0s"},
+		"ended": {[]runtime.Object{state(ovnkube("p"), ended)},
+			"container ovnkube-controller has ended: Error, exit code 137"},
+		"pending": {[]runtime.Object{pending}, "pod ovn-kubernetes/p is Pending: no room"},
+		"two pods": {[]runtime.Object{state(ovnkube("old"), ended), ovnkube("new")},
+			"ovn-kubernetes/new/ovnkube-controller: failing"},
+		"other container": {[]runtime.Object{state(ovnkube("p"), crashing),
+			pod(ovnk, "ovs", "n1", "app=ovs-node", "ovs-daemons")},
 			"ovn-kubernetes/ovs/ovs-daemons: failing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			results, err := k8s.Collect(t.Context(), cluster(&failing{}, append(c.pods, node("n1"))...), filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}}))
+			results, err := k8s.Collect(t.Context(), cluster(&failing{}, append(c.pods, node("n1"))...),
+				filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}}))
 			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
 				t.Errorf("%v, %v", err, results)
 			}
@@ -205,13 +231,16 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := fake.NewSimpleClientset(clusters()["kind central"]...)
-			api.PrependReactor("create", "selfsubjectaccessreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
-				review := action.(k8stesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
-				asked := review.Spec.ResourceAttributes
-				review.Status.Allowed = asked.Resource == "pods" && asked.Subresource == "exec" && asked.Namespace == ovnk && strings.Contains(c.allowed, asked.Verb)
-				return true, review, nil
-			})
-			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &failing{}}, filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}}))
+			api.PrependReactor("create", "selfsubjectaccessreviews",
+				func(action k8stesting.Action) (bool, runtime.Object, error) {
+					review := action.(k8stesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
+					asked := review.Spec.ResourceAttributes
+					review.Status.Allowed = asked.Resource == "pods" && asked.Subresource == "exec" && asked.Namespace == ovnk &&
+						strings.Contains(c.allowed, asked.Verb)
+					return true, review, nil
+				})
+			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &failing{}},
+				filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}}))
 			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
 				t.Errorf("%v, %v", err, results)
 			}
@@ -221,11 +250,13 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 	api.PrependReactor("list", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 	})
-	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &failing{}}, filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"}))
+	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &failing{}},
+		filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"}))
 	if err != nil || results[0].Err == nil {
 		t.Fatal(err, results)
 	}
-	if !strings.Contains(results[0].Err.Error(), "permission is missing: verb list on resource pods in namespace kube-system") {
+	if !strings.Contains(results[0].Err.Error(),
+		"permission is missing: verb list on resource pods in namespace kube-system") {
 		t.Error(results[0].Err)
 	}
 }
@@ -262,7 +293,8 @@ func TestWorkdirsAreReplacedOnlyWithForce(t *testing.T) {
 		t.Error("a collection that failed took away what was there: ", err)
 	}
 	// Below the workdir of a node, no command would find others.
-	if _, err = k8s.Collect(t.Context(), c, parent, impatient(k8s.Options{All: true})); !errors.Is(err, collect.ErrOccupied) {
+	if _, err = k8s.Collect(t.Context(), c, parent, impatient(k8s.Options{All: true})); !errors.Is(err,
+		collect.ErrOccupied) {
 		t.Errorf("several nodes below the workdir of one: got %v, want %v", err, collect.ErrOccupied)
 	}
 	parent = filepath.Join(t.TempDir(), "nodes")
@@ -300,7 +332,8 @@ func TestVersionRequestEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := cluster(&failing{}, interconnect("n1")...)
 	c.API = unversioned{c.API, cancel}
-	if _, err := k8s.Collect(ctx, c, filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}})); !errors.Is(err, context.Canceled) {
+	if _, err := k8s.Collect(ctx, c, filepath.Join(t.TempDir(), "wd"),
+		impatient(k8s.Options{Nodes: []string{"n1"}})); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

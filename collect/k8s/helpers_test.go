@@ -54,7 +54,8 @@ type local struct {
 	env   map[string]string // additional or changed variables
 }
 
-func (l *local) Exec(ctx context.Context, _ k8s.Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+func (l *local) Exec(ctx context.Context, _ k8s.Target, argv []string, stdin io.Reader, stdout,
+	stderr io.Writer) error {
 	if len(l.shell) > 0 {
 		argv = append(append([]string{}, l.shell...), argv[1:]...)
 	}
@@ -171,7 +172,8 @@ func (o objectTracker) Pods(ctx context.Context, namespace, selector string) (*c
 	return o.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 }
 
-func (o objectTracker) PodLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+func (o objectTracker) PodLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser,
+	error) {
 	return o.CoreV1().Pods(namespace).GetLogs(pod, options).Stream(ctx)
 }
 
@@ -179,18 +181,21 @@ func (o objectTracker) Services(ctx context.Context) (*corev1.ServiceList, error
 	return o.CoreV1().Services("").List(ctx, metav1.ListOptions{})
 }
 
-func (o objectTracker) Review(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (*authorizationv1.SelfSubjectAccessReview, error) {
+func (o objectTracker) Review(ctx context.Context,
+	review *authorizationv1.SelfSubjectAccessReview) (*authorizationv1.SelfSubjectAccessReview, error) {
 	return o.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 }
 
 // cluster returns a cluster of objects, with one executor for all containers.
 func cluster(executor k8s.Executor, objects ...runtime.Object) *k8s.Cluster {
-	return &k8s.Cluster{Name: "https://cluster.test:6443", API: objectTracker{fake.NewSimpleClientset(objects...)}, Executor: executor}
+	return &k8s.Cluster{Name: "https://cluster.test:6443", API: objectTracker{fake.NewSimpleClientset(objects...)},
+		Executor: executor}
 }
 
 // interconnect returns the pods of a node of ovn-kubernetes with interconnect.
 func interconnect(name string) []runtime.Object {
-	return []runtime.Object{node(name), pod("ovn-kubernetes", "ovnkube-node-"+name, name, "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller")}
+	return []runtime.Object{node(name), pod("ovn-kubernetes", "ovnkube-node-"+name, name, "app=ovnkube-node", "nb-ovsdb",
+		"sb-ovsdb", "ovnkube-controller")}
 }
 
 // impatient returns the options for tests in which a node fails for good.

@@ -48,17 +48,22 @@ func TestWhatBelongsToTheMachine(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"host/ovn-controller.coverage.show", "host/ovn-controller.connection-status", "host/ovn-controller.inc-engine.show-stats", "host/ovn-controller.stopwatch.show",
+		"host/ovn-controller.coverage.show", "host/ovn-controller.connection-status",
+		"host/ovn-controller.inc-engine.show-stats", "host/ovn-controller.stopwatch.show",
 		"host/ip.rule", "host/ip.rule.6", "host/ip.neigh", "host/sysctl",
-		"host/ovn-northd.status", "host/ovn-northd.inc-engine.show-stats", "host/ovsdb-server.memory.show", "host/nb.memory.show", "host/sb.coverage.show",
-		"host/logs/ovs-vswitchd/ovs-vswitchd.log", "host/logs/ovsdb-server-nb/ovnkube-node-worker.current.log", "host/logs/ovsdb-server-nb/ovnkube-node-worker.previous.log",
-		"host/logs/ovsdb-server-sb/ovnkube-node-worker.current.log", "host/logs/ovnkube-controller/ovnkube-node-worker.current.log",
+		"host/ovn-northd.status", "host/ovn-northd.inc-engine.show-stats", "host/ovsdb-server.memory.show",
+		"host/nb.memory.show", "host/sb.coverage.show",
+		"host/logs/ovs-vswitchd/ovs-vswitchd.log", "host/logs/ovsdb-server-nb/ovnkube-node-worker.current.log",
+		"host/logs/ovsdb-server-nb/ovnkube-node-worker.previous.log",
+		"host/logs/ovsdb-server-sb/ovnkube-node-worker.current.log",
+		"host/logs/ovnkube-controller/ovnkube-node-worker.current.log",
 	} {
 		if !slices.Contains(names, want) {
 			t.Errorf("%s is missing: %q", want, names)
 		}
 	}
-	for tool, output := range map[string]string{"iptables-save": "iptables-save", "ip6tables-save": "ip6tables-save", "nft": "nft.ruleset", "ipset": "ipset.save", "conntrack": "conntrack"} {
+	for tool, output := range map[string]string{"iptables-save": "iptables-save", "ip6tables-save": "ip6tables-save",
+		"nft": "nft.ruleset", "ipset": "ipset.save", "conntrack": "conntrack"} {
 		if _, err := osexec.LookPath(tool); err == nil && !slices.Contains(names, "host/"+output) {
 			t.Errorf("host/%s is missing: %q", output, names)
 		}
@@ -105,7 +110,8 @@ func TestToolsThatTheContainerLacks(t *testing.T) {
 // TestNoPermissionForLogs checks that a node whose logs the user must not read is collected, with a remark.
 func TestNoPermissionForLogs(t *testing.T) {
 	_, exec := live(t, shared)
-	c := &k8s.Cluster{Name: "https://cluster.test:6443", API: refusing{objectTracker{fake.NewSimpleClientset(interconnect("worker")...)}}, Executor: exec}
+	c := &k8s.Cluster{Name: "https://cluster.test:6443",
+		API: refusing{objectTracker{fake.NewSimpleClientset(interconnect("worker")...)}}, Executor: exec}
 	result := collectOne(t, c, filepath.Join(t.TempDir(), "w"), k8s.Options{Nodes: []string{"worker"}})
 	remarks := 0
 	for _, collection := range result.Collections {

@@ -17,7 +17,8 @@ import (
 // group, meter and TLV mapping in the output of ovs-ofctl.
 func TestReplicasAnswerLikeLiveNodes(t *testing.T) {
 	// A collection of a container knows nothing of what the databases hold: openstack is in the sweep.
-	for _, topology := range sweep.Rows([]string{shared, "openstack"}, func(topology string) bool { return topology == shared }) {
+	for _, topology := range sweep.Rows([]string{shared, "openstack"},
+		func(topology string) bool { return topology == shared }) {
 		t.Run(topology, func(t *testing.T) {
 			if !process.New(process.Options{}).HasLoopback(t.Context()) {
 				t.Skip("the collectors of a live node can only be restored where daemons have a network namespace of their own")
@@ -69,7 +70,10 @@ func checkNothingLost(t *testing.T, r k8s.Result) {
 // the replica.
 func checkTruth(t *testing.T, n *fidelity.Replica, truth string) {
 	t.Helper()
-	differ, err := fidelity.Truth(truth, func(args ...string) (string, error) { return n.Tool(t.Context(), "ovs-ofctl", args...) })
+	differ, err := fidelity.Truth(truth, func(args ...string) (string,
+		error) {
+		return n.Tool(t.Context(), "ovs-ofctl", args...)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

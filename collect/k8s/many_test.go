@@ -28,7 +28,8 @@ type logged struct {
 	broken string   // part of the names of the pods that don't answer
 }
 
-func (l *logged) Exec(ctx context.Context, target k8s.Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+func (l *logged) Exec(ctx context.Context, target k8s.Target, argv []string, stdin io.Reader, stdout,
+	stderr io.Writer) error {
 	l.mu.Lock()
 	l.asked = append(l.asked, target.Container+" "+strings.Join(argv[8:min(9, len(argv))], ""))
 	l.mu.Unlock()
@@ -84,7 +85,9 @@ func TestNodesAreCollectedInParallel(t *testing.T) {
 	}
 	for _, r := range results {
 		if r.Node == "worker-3" {
-			if r.Err == nil || !strings.Contains(r.Err.Error(), "node worker-3: ovn-kubernetes/ovnkube-node-worker-3/ovnkube-node") || !strings.Contains(r.Err.Error(), "connection refused") || ended[r.Node] != "failed" {
+			if r.Err == nil || !strings.Contains(r.Err.Error(),
+				"node worker-3: ovn-kubernetes/ovnkube-node-worker-3/ovnkube-node") ||
+				!strings.Contains(r.Err.Error(), "connection refused") || ended[r.Node] != "failed" {
 				t.Errorf("%v", r.Err)
 			}
 			continue
@@ -148,7 +151,8 @@ func TestNextMemberReplacesFailedOne(t *testing.T) {
 	_, local := live(t, shared)
 	for broken, lost := range map[string]int{"ovnkube-db-0": 0, "ovnkube-db-1": 0, "ovnkube-db": 2} {
 		exec := &logged{Executor: local, broken: broken}
-		r := collectOne(t, cluster(exec, central("worker")...), filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"worker"}}))
+		r := collectOne(t, cluster(exec, central("worker")...), filepath.Join(t.TempDir(), "wd"),
+			impatient(k8s.Options{Nodes: []string{"worker"}}))
 		if len(r.Collections) != 4-lost || len(r.Collections[0].Lost) != lost || len(r.Collections[0].Bridges) != 2 {
 			t.Errorf("without %s: %d collections, lost %q", broken, len(r.Collections), r.Collections[0].Lost)
 		}
@@ -196,7 +200,8 @@ func TestAtMostTenNodesAtOnce(t *testing.T) {
 		names = append(names, fmt.Sprintf("worker-%d", i))
 	}
 	exec := &barrier{enough: 10, met: make(chan bool)}
-	results, err := k8s.Collect(t.Context(), cluster(exec, central(names...)...), t.TempDir(), impatient(k8s.Options{All: true}))
+	results, err := k8s.Collect(t.Context(), cluster(exec, central(names...)...), t.TempDir(),
+		impatient(k8s.Options{All: true}))
 	if err != nil || len(results) != len(names) || exec.most != 10 {
 		t.Errorf("%d of %d at once, %v", exec.most, len(results), err)
 	}

@@ -17,7 +17,10 @@ import (
 func TestPatienceOutlastsARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
-		p := &patience{waiting: func(pause time.Duration, cause error) { lines = append(lines, fmt.Sprint(pause, " ", cause)) }}
+		p := &patience{waiting: func(pause time.Duration,
+			cause error) {
+			lines = append(lines, fmt.Sprint(pause, " ", cause))
+		}}
 		began := time.Now()
 		err := p.persist(t.Context(), func(again bool) error {
 			if again != (len(lines) > 0) {
@@ -28,18 +31,21 @@ func TestPatienceOutlastsARestart(t *testing.T) {
 			}
 			return nil
 		})
-		if want := []string{"1s refused", "2s refused", "3s refused", "4s refused", "5s refused"}; err != nil || !slices.Equal(lines, want) {
+		if want := []string{"1s refused", "2s refused", "3s refused", "4s refused", "5s refused"}; err != nil ||
+			!slices.Equal(lines, want) {
 			t.Errorf("%v: %q, want %q", err, lines, want)
 		}
 		tried := 0
 		began = time.Now()
 		err = p.persist(t.Context(), func(bool) error { tried++; return errors.New("refused") })
-		if took := time.Since(began); err == nil || took != defaultPatience || err.Error() != fmt.Sprintf("refused (given up after %d tries)", tried) {
+		if took := time.Since(began); err == nil || took != defaultPatience ||
+			err.Error() != fmt.Sprintf("refused (given up after %d tries)", tried) {
 			t.Errorf("after %s: %v, want the end of the tries after %s", took, err, defaultPatience)
 		}
 		// What follows a patience that has ended is tried once.
 		tried = 0
-		if err := p.persist(t.Context(), func(bool) error { tried++; return errors.New("refused") }); err == nil || tried != 1 {
+		if err := p.persist(t.Context(), func(bool) error { tried++; return errors.New("refused") }); err == nil ||
+			tried != 1 {
 			t.Errorf("%d tries: %v", tried, err)
 		}
 	})

@@ -69,7 +69,8 @@ func onlySPDY(t *testing.T) (url string, asked <-chan bool) {
 // TestHandshakeEndsWithItsContext checks that a command ends as soon as its context
 // does, and with the stall time, if the server does not answer.
 func TestHandshakeEndsWithItsContext(t *testing.T) {
-	for name, start := range map[string]func(*testing.T) (string, <-chan bool){"WebSocket": silentServer, "SPDY": onlySPDY} {
+	for name, start := range map[string]func(*testing.T) (string, <-chan bool){"WebSocket": silentServer,
+		"SPDY": onlySPDY} {
 		t.Run(name, func(t *testing.T) {
 			host, asked := start(t)
 			c, err := Connect(&rest.Config{Host: host})
@@ -81,7 +82,8 @@ func TestHandshakeEndsWithItsContext(t *testing.T) {
 				<-asked
 				cancel()
 			}()
-			err = c.Exec(ctx, Target{Namespace: "ns", Pod: "pod", Container: "c"}, []string{"sh"}, strings.NewReader(""), io.Discard, io.Discard)
+			err = c.Exec(ctx, Target{Namespace: "ns", Pod: "pod", Container: "c"}, []string{"sh"}, strings.NewReader(""),
+				io.Discard, io.Discard)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v, want %v", err, context.Canceled)
 			}

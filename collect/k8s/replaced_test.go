@@ -22,7 +22,8 @@ type replacing struct {
 	replaced bool
 }
 
-func (r *replacing) Exec(ctx context.Context, target k8s.Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+func (r *replacing) Exec(ctx context.Context, target k8s.Target, argv []string, stdin io.Reader, stdout,
+	stderr io.Writer) error {
 	if !r.replaced {
 		r.replaced = true
 		r.replace()
@@ -46,14 +47,17 @@ func TestReplacedPodIsFound(t *testing.T) {
 		if err := pods.Delete(t.Context(), "old", metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		if _, err := pods.Create(t.Context(), pod(namespace, "new", "worker", "app=ovnkube-node", containers...), metav1.CreateOptions{}); err != nil {
+		if _, err := pods.Create(t.Context(), pod(namespace, "new", "worker", "app=ovnkube-node", containers...),
+			metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}
 	}}
-	r := collectOne(t, &k8s.Cluster{API: objectTracker{api}, Executor: exec}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"worker"}})
+	r := collectOne(t, &k8s.Cluster{API: objectTracker{api}, Executor: exec}, filepath.Join(t.TempDir(), "wd"),
+		k8s.Options{Nodes: []string{"worker"}})
 	checkNothingLost(t, r)
 	remarks := strings.Join(r.Collections[0].Remarks, "\n")
-	if len(r.Collections) != 4 || !strings.Contains(remarks, "container ovn-kubernetes/old/ovnkube-controller was replaced by ovn-kubernetes/new/ovnkube-controller during the collection") {
+	if len(r.Collections) != 4 || !strings.Contains(remarks,
+		"container ovn-kubernetes/old/ovnkube-controller was replaced by ovn-kubernetes/new/ovnkube-controller during the collection") {
 		t.Errorf("%d collections, %s", len(r.Collections), remarks)
 	}
 }

@@ -24,11 +24,15 @@ import (
 func TestServicesOfKubeOVN(t *testing.T) {
 	_, exec := live(t, shared)
 	web := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "front", Name: "web"},
-		Spec: corev1.ServiceSpec{ClusterIPs: []string{"10.96.0.7", "fd00:10:96::7"}, Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80}}}}
-	rule := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "slr-inner", Annotations: map[string]string{"ovn.kubernetes.io/switch_lb_vip": "172.30.0.100"}},
-		Spec: corev1.ServiceSpec{ClusterIPs: []string{"None"}, Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolUDP, Port: 8088}}}}
+		Spec: corev1.ServiceSpec{ClusterIPs: []string{"10.96.0.7", "fd00:10:96::7"},
+			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80}}}}
+	rule := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "slr-inner",
+		Annotations: map[string]string{"ovn.kubernetes.io/switch_lb_vip": "172.30.0.100"}},
+		Spec: corev1.ServiceSpec{ClusterIPs: []string{"None"},
+			Ports: []corev1.ServicePort{{Protocol: corev1.ProtocolUDP, Port: 8088}}}}
 	objects := []runtime.Object{
-		node("n1"), pod("kube-system", "ovs-ovn-1", "n1", "app=ovs", "openvswitch"), pod("kube-system", "ovn-central-1", "n1", "app=ovn-central", "ovn-central"), web, rule,
+		node("n1"), pod("kube-system", "ovs-ovn-1", "n1", "app=ovs", "openvswitch"),
+		pod("kube-system", "ovn-central-1", "n1", "app=ovn-central", "ovn-central"), web, rule,
 	}
 	for _, refused := range []bool{false, true} {
 		api := fake.NewSimpleClientset(objects...)
@@ -38,7 +42,8 @@ func TestServicesOfKubeOVN(t *testing.T) {
 			})
 		}
 		at := filepath.Join(t.TempDir(), "wd")
-		r := collectOne(t, &k8s.Cluster{Name: "https://cluster.test:6443", API: objectTracker{api}, Executor: exec}, at, k8s.Options{Nodes: []string{"n1"}})
+		r := collectOne(t, &k8s.Cluster{Name: "https://cluster.test:6443", API: objectTracker{api}, Executor: exec}, at,
+			k8s.Options{Nodes: []string{"n1"}})
 		wd, err := workdir.Find(at)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +64,8 @@ func TestServicesOfKubeOVN(t *testing.T) {
 			t.Errorf("a SwitchLBRule: %q", got)
 		}
 		said := slices.ContainsFunc(r.Collections, func(c workdir.Collection) bool {
-			return slices.ContainsFunc(c.Remarks, func(text string) bool { return strings.Contains(text, "the services of the cluster have no names") })
+			return slices.ContainsFunc(c.Remarks,
+				func(text string) bool { return strings.Contains(text, "the services of the cluster have no names") })
 		})
 		if said != refused {
 			t.Errorf("refused %t, and a remark says so: %t", refused, said)

@@ -112,7 +112,8 @@ func TestLostConnectionLeavesNoProcess(t *testing.T) {
 // three hundredths of a second here.
 func TestSilentClientLeavesNoProcess(t *testing.T) {
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "sleep"), []byte("#!/bin/sh\necho >>$PASSED\nPATH=/bin:/usr/bin exec sleep 0.03\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "sleep"),
+		[]byte("#!/bin/sh\necho >>$PASSED\nPATH=/bin:/usr/bin exec sleep 0.03\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, shell := range shells(t) {
@@ -178,7 +179,8 @@ func TestEndLeavesNoProcess(t *testing.T) {
 			s.awaitEmpty(t)
 			buffer := make([]byte, 4096)
 			n, err := s.output.Read(buffer)
-			if text := string(buffer[:n]); err != nil || !strings.Contains(text, "first\n") || strings.Contains(text, "erminated") {
+			if text := string(buffer[:n]); err != nil || !strings.Contains(text, "first\n") ||
+				strings.Contains(text, "erminated") {
 				t.Errorf("%v: %q", err, text)
 			}
 		})
@@ -191,7 +193,8 @@ func TestSharedGroupIsNotKilled(t *testing.T) {
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			argv := (&transfer{stall: time.Minute}).argv("NONCE", "", prologue+"f one echo first\nz", nil)
-			outer := exec.Command("sh", append([]string{"-c", `"$@" </dev/null; sleep 0.1; echo survived`, "sh"}, append(shell, argv[1:]...)...)...)
+			outer := exec.Command("sh", append([]string{"-c", `"$@" </dev/null; sleep 0.1; echo survived`, "sh"},
+				append(shell, argv[1:]...)...)...)
 			outer.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			out, err := outer.Output()
 			if err != nil || !strings.Contains(string(out), "first\n") || !strings.HasSuffix(string(out), "survived\n") {
@@ -209,7 +212,8 @@ type forgetful struct {
 	first *started
 }
 
-func (f *forgetful) Exec(ctx context.Context, target Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+func (f *forgetful) Exec(ctx context.Context, target Target, argv []string, stdin io.Reader, stdout,
+	stderr io.Writer) error {
 	if f.first != nil {
 		return f.loopback.Exec(ctx, target, argv, stdin, stdout, stderr)
 	}

@@ -43,73 +43,122 @@ func TestPastedOutputs(t *testing.T) {
 		text string
 		want [][2]string
 	}{
-		"Markdown": {"# My VM is dead\n\nWhat I see:\n\n```console\n$ ovs-vsctl show\n" + shown + "```\n\nand\n\n```\n# ovs-ofctl -O OpenFlow13 dump-flows br-int\n" + flows + "```\nThanks\n",
+		"Markdown": {"# My VM is dead\n\nWhat I see:\n\n```console\n$ ovs-vsctl show\n" + shown +
+			"```\n\nand\n\n```\n# ovs-ofctl -O OpenFlow13 dump-flows br-int\n" + flows + "```\nThanks\n",
 			[][2]string{show, dump}},
-		"headings":             {"## ovs-vsctl show\n\n```\n" + shown + "```\n**`ovs-ofctl dump-flows br-int`**:\n```\n" + flows + "```\n", [][2]string{show, dump}},
-		"an empty line inside": {"# ovs-ofctl dump-tlv-map br-int\n" + mapping + "# ovs-vsctl show\n" + shown, [][2]string{{"dump-tlv-map br-int OpenFlow14", mapping}, show}},
-		"sentences": {"This is the output of ovs-vsctl show:\n\n" + shown + "\nThen I ran ovs-ofctl dump-flows br-int\n" + flows + "\nbut ovs-vsctl show\ngives me nothing.\n",
+		"headings": {"## ovs-vsctl show\n\n```\n" + shown + "```\n**`ovs-ofctl dump-flows br-int`**:\n```\n" +
+			flows + "```\n", [][2]string{show, dump}},
+		"an empty line inside": {"# ovs-ofctl dump-tlv-map br-int\n" + mapping + "# ovs-vsctl show\n" + shown,
+			[][2]string{{"dump-tlv-map br-int OpenFlow14", mapping}, show}},
+		"sentences": {"This is the output of ovs-vsctl show:\n\n" + shown + "\nThen I ran ovs-ofctl dump-flows br-int\n" +
+			flows + "\nbut ovs-vsctl show\ngives me nothing.\n",
 			[][2]string{show, dump}},
 		"terminal": {"Script started on 2026-11-21\r\n\x1b[01;32mroot@node-1\x1b[00m:\x1b[01;34m~\x1b[00m# ovs-vsctl show\r\n" + strings.ReplaceAll(shown, "\n", "\r\n") +
-			"root@node-1:~# date\r\nSat Nov 21\r\nroot@node-1:~# ovs-ofctl dump-flows br-int\r\n" + strings.ReplaceAll(flows, "\n", "\r\n") + "root@node-1:~# \r\n",
+			"root@node-1:~# date\r\nSat Nov 21\r\nroot@node-1:~# ovs-ofctl dump-flows br-int\r\n" +
+			strings.ReplaceAll(flows, "\n", "\r\n") + "root@node-1:~# \r\n",
 			[][2]string{{"node-1 ovs-vsctl.show", shown}, {"node-1 dump-flows br-int OpenFlow13", flows}}},
-		"pods": {"[root@bastion ~]# oc -n openshift-ovn exec ovnkube-node-x -c nbdb -- ovs-vsctl show\n" + shown + "sh-4.4# ovs-appctl fdb/show br-int\n" + fdb + "sh-4.4#\n",
+		"pods": {"[root@bastion ~]# oc -n openshift-ovn exec ovnkube-node-x -c nbdb -- ovs-vsctl show\n" + shown +
+			"sh-4.4# ovs-appctl fdb/show br-int\n" + fdb + "sh-4.4#\n",
 			[][2]string{{"ovnkube-node-x ovs-vsctl.show", shown}, {"fdb.show br-int", fdb}}},
-		"kube-ovn's plugin": {"root@admin:~# kubectl ko ofctl worker-1 dump-flows br-int\n" + flows + "root@admin:~# kubectl ko vsctl worker-2 show\n" + shown +
-			"root@admin:~# kubectl ko appctl worker-2 fdb/show br-int\n" + fdb + "root@admin:~# kubectl ko nbctl list logical_switch\n_uuid               : 1\n",
-			[][2]string{{"worker-1 dump-flows br-int OpenFlow13", flows}, {"worker-2 ovs-vsctl.show", shown}, {"worker-2 fdb.show br-int", fdb}, {"admin ovn-nbctl.list logical_switch", "_uuid               : 1\n"}}},
-		"HTML": {"<html><head><style>p { ovs-vsctl show }</style></head><body><p>Look:</p><pre><b>$ ovs-vsctl show</b>\n" + strings.ReplaceAll(shown, `"`, "&quot;") + "</pre><p>bye</p></body></html>",
+		"kube-ovn's plugin": {"root@admin:~# kubectl ko ofctl worker-1 dump-flows br-int\n" + flows +
+			"root@admin:~# kubectl ko vsctl worker-2 show\n" + shown +
+			"root@admin:~# kubectl ko appctl worker-2 fdb/show br-int\n" + fdb +
+			"root@admin:~# kubectl ko nbctl list logical_switch\n_uuid               : 1\n",
+			[][2]string{{"worker-1 dump-flows br-int OpenFlow13", flows}, {"worker-2 ovs-vsctl.show", shown},
+				{"worker-2 fdb.show br-int", fdb}, {"admin ovn-nbctl.list logical_switch", "_uuid               : 1\n"}}},
+		"HTML": {"<html><head><style>p { ovs-vsctl show }</style></head><body><p>Look:</p><pre><b>$ ovs-vsctl show</b>\n" +
+			strings.ReplaceAll(shown, `"`, "&quot;") + "</pre><p>bye</p></body></html>",
 			[][2]string{show}},
-		"network namespaces": {"root@net1:~# ip netns exec qrouter-1 iptables-save\n" + saved + "root@net1:~# ip netns exec qrouter-1 ip -s link\n1: lo:\nroot@net1:~# ip netns exec snat-1 ip rule\n0:\tfrom all lookup local\n",
-			[][2]string{{"net1 netns.iptables-save qrouter-1", saved}, {"net1 netns.ip.rule snat-1", "0:\tfrom all lookup local\n"}}},
-		"a mail":                             {"On Monday, you wrote:\n> Hello\n>\n> $ ovs-vsctl show\n> " + strings.ReplaceAll(strings.TrimSpace(shown), "\n", "\n> ") + "\n>\n> Thanks\nHi\n", [][2]string{show}},
-		"a part of an output":                {"$ ovs-ofctl dump-flows br-int | grep table=0\n" + flows + "$ ovs-ofctl dump-flows br-int | less\n" + flows, [][2]string{{dump[0] + " partial", flows}, dump}},
-		"another output":                     {"$ ovs-ofctl dump-flows br-int\novs-ofctl: br-int is not a bridge or a socket\n$ ovs-vsctl show\nok\n", nil},
-		"prose":                              {"Please attach ovs-appctl fdb/show br-int\nand the logs. Regards\n", nil},
-		"nothing":                            {"", nil},
-		"an empty line inside of a dump":     {"$ ovs-ofctl -O OpenFlow13 dump-flows br-int\n" + flows + "\n\n" + flow + "$ ovs-vsctl show\n" + shown, [][2]string{{dump[0], flows + flow}, show}},
-		"each line followed by an empty one": {"$ ovs-ofctl dump-flows br-int\n" + strings.ReplaceAll(flows+flow+flow, "\n", "\n\n"), [][2]string{{dump[0], flows + flow + flow}}},
-		"a show with each line followed by an empty one": {"$ ovs-vsctl show\n" + strings.ReplaceAll(shown, "\n", "\n\n") + "Port 80 of the service is closed, see below.\n", [][2]string{show}},
-		"a show with names wrapped by a mail program":    {"$ ovs-vsctl show\n" + strings.NewReplacer("Port ", "Port\n", "type: ", "type:\n").Replace(shown), [][2]string{show}},
-		"a show below words":                             {"$ ovs-vsctl show\n" + shown + "\nand here is more\n\n    Bridge br9\n", [][2]string{show}},
-		"remarks in a dump":                              {"$ ovs-ofctl dump-flows br-int\n" + flows + "# this one:\n" + flow + "-- and\n" + flow, [][2]string{{dump[0], flows + flow + flow}}},
-		"marks round a flow":                             {"$ ovs-ofctl dump-flows br-int\n" + flows + " **" + strings.TrimSpace(flow) + "**  <==== HERE!\n", [][2]string{{dump[0], flows + flow}}},
-		"arrows, numbers and comments":                   {"$ ovs-ofctl dump-flows br-int\n" + flows + "-> " + flow[1:] + "12:" + flow + strings.TrimSuffix(flow, "\n") + " # why?\n", [][2]string{{dump[0], flows + flow + flow + flow}}},
-		"a flow behind other text":                       {"$ ovs-ofctl dump-flows br-int\n" + flows + "I\nsee\nno\nflow\nlike\n" + flow, [][2]string{{dump[0] + " partial", flows}}},
-		"a gap":                                          {"$ ovs-ofctl dump-flows br-int\n" + flows + "...\n" + flow, [][2]string{{dump[0] + " partial", flows + flow}}},
-		"a snip":                                         {"$ ovs-ofctl dump-flows br-int\n" + flows + "[snip]\n", [][2]string{{dump[0] + " partial", flows}}},
-		"the end of a flow is cut":                       {"$ ovs-ofctl dump-flows br-int\n" + flows + " cookie=0x2, duration=5s, table=0, n_packets=0, n_bytes=0, priority=7 actions=\n", [][2]string{{dump[0] + " partial", flows}}},
-		"lines cut at a width": {"$ ovs-ofctl dump-flows br-int\n" + cut(flows+flow+strings.ReplaceAll(flow, "output:2", "resubmit(,2)")+strings.ReplaceAll(flow, "in_port=1", "in_port=1,dl_vlan=12"), 96),
+		"network namespaces": {"root@net1:~# ip netns exec qrouter-1 iptables-save\n" + saved +
+			"root@net1:~# ip netns exec qrouter-1 ip -s link\n1: lo:\nroot@net1:~# ip netns exec snat-1 ip rule\n0:\tfrom all lookup local\n",
+			[][2]string{{"net1 netns.iptables-save qrouter-1", saved},
+				{"net1 netns.ip.rule snat-1", "0:\tfrom all lookup local\n"}}},
+		"a mail": {"On Monday, you wrote:\n> Hello\n>\n> $ ovs-vsctl show\n> " +
+			strings.ReplaceAll(strings.TrimSpace(shown), "\n", "\n> ") + "\n>\n> Thanks\nHi\n", [][2]string{show}},
+		"a part of an output": {"$ ovs-ofctl dump-flows br-int | grep table=0\n" + flows +
+			"$ ovs-ofctl dump-flows br-int | less\n" + flows, [][2]string{{dump[0] + " partial", flows}, dump}},
+		"another output": {"$ ovs-ofctl dump-flows br-int\novs-ofctl: br-int is not a bridge or a socket\n$ ovs-vsctl show\nok\n", nil},
+		"prose":          {"Please attach ovs-appctl fdb/show br-int\nand the logs. Regards\n", nil},
+		"nothing":        {"", nil},
+		"an empty line inside of a dump": {"$ ovs-ofctl -O OpenFlow13 dump-flows br-int\n" + flows + "\n\n" + flow +
+			"$ ovs-vsctl show\n" + shown, [][2]string{{dump[0], flows + flow}, show}},
+		"each line followed by an empty one": {"$ ovs-ofctl dump-flows br-int\n" +
+			strings.ReplaceAll(flows+flow+flow, "\n", "\n\n"), [][2]string{{dump[0], flows + flow + flow}}},
+		"a show with each line followed by an empty one": {"$ ovs-vsctl show\n" + strings.ReplaceAll(shown, "\n", "\n\n") +
+			"Port 80 of the service is closed, see below.\n", [][2]string{show}},
+		"a show with names wrapped by a mail program": {"$ ovs-vsctl show\n" +
+			strings.NewReplacer("Port ", "Port\n", "type: ", "type:\n").Replace(shown), [][2]string{show}},
+		"a show below words": {"$ ovs-vsctl show\n" + shown +
+			"\nand here is more\n\n    Bridge br9\n", [][2]string{show}},
+		"remarks in a dump": {"$ ovs-ofctl dump-flows br-int\n" + flows + "# this one:\n" +
+			flow + "-- and\n" + flow, [][2]string{{dump[0], flows + flow + flow}}},
+		"marks round a flow": {"$ ovs-ofctl dump-flows br-int\n" + flows + " **" +
+			strings.TrimSpace(flow) + "**  <==== HERE!\n", [][2]string{{dump[0], flows + flow}}},
+		"arrows, numbers and comments": {"$ ovs-ofctl dump-flows br-int\n" + flows + "-> " + flow[1:] +
+			"12:" + flow + strings.TrimSuffix(flow, "\n") + " # why?\n", [][2]string{{dump[0], flows + flow + flow + flow}}},
+		"a flow behind other text": {"$ ovs-ofctl dump-flows br-int\n" + flows +
+			"I\nsee\nno\nflow\nlike\n" + flow, [][2]string{{dump[0] + " partial", flows}}},
+		"a gap": {"$ ovs-ofctl dump-flows br-int\n" + flows + "...\n" + flow,
+			[][2]string{{dump[0] + " partial", flows + flow}}},
+		"a snip": {"$ ovs-ofctl dump-flows br-int\n" + flows + "[snip]\n",
 			[][2]string{{dump[0] + " partial", flows}}},
-		"lines wrapped by a terminal": {"$ ovs-ofctl dump-flows br-int\n" + wrapped(flows+flow, 80), [][2]string{{dump[0], flows + flow}}},
-		"a match without priority behind the end of a line": {"$ ovs-ofctl dump-flows br-int\n" + flows + " cookie=0x2, duration=5s, table=0, n_packets=100000000, n_bytes=600000,\ntcp,in_port=1 actions=output:2\n",
+		"the end of a flow is cut": {"$ ovs-ofctl dump-flows br-int\n" + flows +
+			" cookie=0x2, duration=5s, table=0, n_packets=0, n_bytes=0, priority=7 actions=\n",
+			[][2]string{{dump[0] + " partial", flows}}},
+		"lines cut at a width": {"$ ovs-ofctl dump-flows br-int\n" +
+			cut(flows+flow+strings.ReplaceAll(flow, "output:2", "resubmit(,2)")+strings.ReplaceAll(flow, "in_port=1",
+				"in_port=1,dl_vlan=12"), 96),
+			[][2]string{{dump[0] + " partial", flows}}},
+		"lines wrapped by a terminal": {"$ ovs-ofctl dump-flows br-int\n" + wrapped(flows+flow, 80),
+			[][2]string{{dump[0], flows + flow}}},
+		"a match without priority behind the end of a line": {"$ ovs-ofctl dump-flows br-int\n" + flows +
+			" cookie=0x2, duration=5s, table=0, n_packets=100000000, n_bytes=600000,\ntcp,in_port=1 actions=output:2\n",
 			[][2]string{{dump[0], flows + " cookie=0x2, duration=5s, table=0, n_packets=100000000, n_bytes=600000, tcp,in_port=1 actions=output:2\n"}}},
-		"a command for one table":       {"$ ovs-ofctl -O OpenFlow13 dump-flows br-int table=0\n" + flows, [][2]string{{dump[0] + " partial", flows}}},
-		"a socket":                      {"# ovs-ofctl dump-flows unix:/var/run/openvswitch/br-int.mgmt\n" + flows, [][2]string{dump}},
-		"a path of a socket":            {"# ovs-ofctl dump-flows /run/openvswitch/br-int.mgmt\n" + flows, [][2]string{dump}},
-		"a socket in quotes":            {"# kubectl exec -n kube-system antrea-agent-x -c antrea-ovs -- ovs-ofctl -O OpenFlow13 dump-flows 'unix:/var/run/openvswitch/br-int.mgmt' --no-stats\n" + flows, [][2]string{{"antrea-agent-x dump-flows br-int OpenFlow13", flows}}},
-		"a socket of a pod of Multus":   {"# ovs-ofctl -OOpenFlow13 dump-flows unix:/host/var/run/openvswitch/br-int.mgmt table=0\n" + flows, [][2]string{{dump[0] + " partial", flows}}},
-		"a socket of another bridge":    {"# ovs-ofctl show unix:/var/run/openvswitch/br.ex-1.mgmt\n" + ports, [][2]string{{"show br.ex-1 OpenFlow13", ports}}},
-		"a database's socket":           {"# ovs-vsctl --db unix:/var/run/antrea/openvswitch/db.sock show\n" + shown + "# ovs-appctl -t /var/run/openvswitch/ovs-vswitchd.12.ctl fdb/show br-int\n" + fdb, [][2]string{show, {"fdb.show br-int", fdb}}},
+		"a command for one table": {"$ ovs-ofctl -O OpenFlow13 dump-flows br-int table=0\n" + flows,
+			[][2]string{{dump[0] + " partial", flows}}},
+		"a socket": {"# ovs-ofctl dump-flows unix:/var/run/openvswitch/br-int.mgmt\n" + flows,
+			[][2]string{dump}},
+		"a path of a socket":          {"# ovs-ofctl dump-flows /run/openvswitch/br-int.mgmt\n" + flows, [][2]string{dump}},
+		"a socket in quotes":          {"# kubectl exec -n kube-system antrea-agent-x -c antrea-ovs -- ovs-ofctl -O OpenFlow13 dump-flows 'unix:/var/run/openvswitch/br-int.mgmt' --no-stats\n" + flows, [][2]string{{"antrea-agent-x dump-flows br-int OpenFlow13", flows}}},
+		"a socket of a pod of Multus": {"# ovs-ofctl -OOpenFlow13 dump-flows unix:/host/var/run/openvswitch/br-int.mgmt table=0\n" + flows, [][2]string{{dump[0] + " partial", flows}}},
+		"a socket of another bridge": {"# ovs-ofctl show unix:/var/run/openvswitch/br.ex-1.mgmt\n" + ports,
+			[][2]string{{"show br.ex-1 OpenFlow13", ports}}},
+		"a database's socket": {"# ovs-vsctl --db unix:/var/run/antrea/openvswitch/db.sock show\n" + shown +
+			"# ovs-appctl -t /var/run/openvswitch/ovs-vswitchd.12.ctl fdb/show br-int\n" + fdb,
+			[][2]string{show, {"fdb.show br-int", fdb}}},
 		"quotes, tee and a redirection": {"$ ovs-ofctl dump-flows \"br-int\" 2>&1 | tee /tmp/x\n" + flows, [][2]string{dump}},
 		"watch":                         {"$ watch -n 1 'ovs-ofctl dump-flows br-int'\n" + flows, [][2]string{dump}},
-		"two commands on a line":        {"[root@n1 ~]# ovs-vsctl show; ovs-ofctl dump-flows br-int\n" + shown + flows, [][2]string{{"n1 ovs-vsctl.show", shown}, {"n1 dump-flows br-int OpenFlow13", flows}}},
-		"a substitution":                {"root@n1:/# crictl exec $(crictl ps | grep ovs | awk '{print $1}') ovs-ofctl dump-flows br-int\n" + flows, [][2]string{{"n1 dump-flows br-int OpenFlow13", flows}}},
-		"a command over ssh":            {"$ ssh root@compute-7 \"sudo ovs-ofctl dump-flows br-int\"\n" + flows, [][2]string{{"compute-7 dump-flows br-int OpenFlow13", flows}}},
-		"two pods": {"$ kubectl exec -n x ovs-a -- ovs-ofctl dump-flows br-int\n" + flows + "$ kubectl exec -n x ovs-b -- ovs-ofctl dump-flows br-int\n" + flows,
+		"two commands on a line": {"[root@n1 ~]# ovs-vsctl show; ovs-ofctl dump-flows br-int\n" + shown + flows,
+			[][2]string{{"n1 ovs-vsctl.show", shown}, {"n1 dump-flows br-int OpenFlow13", flows}}},
+		"a substitution": {"root@n1:/# crictl exec $(crictl ps | grep ovs | awk '{print $1}') ovs-ofctl dump-flows br-int\n" +
+			flows, [][2]string{{"n1 dump-flows br-int OpenFlow13", flows}}},
+		"a command over ssh": {"$ ssh root@compute-7 \"sudo ovs-ofctl dump-flows br-int\"\n" + flows,
+			[][2]string{{"compute-7 dump-flows br-int OpenFlow13", flows}}},
+		"two pods": {"$ kubectl exec -n x ovs-a -- ovs-ofctl dump-flows br-int\n" + flows +
+			"$ kubectl exec -n x ovs-b -- ovs-ofctl dump-flows br-int\n" + flows,
 			[][2]string{{"ovs-a dump-flows br-int OpenFlow13", flows}, {"ovs-b dump-flows br-int OpenFlow13", flows}}},
-		"headings that name nodes": {"On node A:\novs-vsctl show\n" + shown + "\n**Host B**\n\novs-ofctl dump-flows br-int\n" + flows, [][2]string{{"A ovs-vsctl.show", shown}, {"B dump-flows br-int OpenFlow13", flows}}},
-		"replies without commands": {groups + flows, [][2]string{{"dump-groups OpenFlow13", groups}, {"dump-flows OpenFlow13", flows}}},
-		"Mininet":                  {"mininet> dpctl dump-flows\n*** s1 -----\n" + flows + "*** s2 -----\n" + flows, [][2]string{{"dump-flows s1 OpenFlow13", flows}, {"dump-flows s2 OpenFlow13", flows}}},
-		"kube-ovn's status of SB":  {"root@admin:~# kubectl ko sb status\n" + status + "status: ok\n", [][2]string{{"admin cluster.status.sb", status + "status: ok\n"}}},
-		"kube-ovn's both statuses": {"$ kubectl ko nb status; kubectl ko sb status\n" + status + strings.Replace(status, "North", "South", 1), [][2]string{{"cluster.status.nb", status}, {"cluster.status.sb", strings.Replace(status, "North", "South", 1)}}},
-		"kube-ovn's in a sentence": {"Output of `kubectl ko nb status`:\n```\n" + status + "```\n", [][2]string{{"cluster.status.nb", status}}},
-		"kube-ovn's statuses":      {"$ kubectl ko nb status\n" + status, [][2]string{{"cluster.status.nb", status}}},
+		"headings that name nodes": {"On node A:\novs-vsctl show\n" + shown +
+			"\n**Host B**\n\novs-ofctl dump-flows br-int\n" + flows,
+			[][2]string{{"A ovs-vsctl.show", shown}, {"B dump-flows br-int OpenFlow13", flows}}},
+		"replies without commands": {groups + flows,
+			[][2]string{{"dump-groups OpenFlow13", groups}, {"dump-flows OpenFlow13", flows}}},
+		"Mininet": {"mininet> dpctl dump-flows\n*** s1 -----\n" + flows + "*** s2 -----\n" + flows,
+			[][2]string{{"dump-flows s1 OpenFlow13", flows}, {"dump-flows s2 OpenFlow13", flows}}},
+		"kube-ovn's status of SB": {"root@admin:~# kubectl ko sb status\n" + status + "status: ok\n",
+			[][2]string{{"admin cluster.status.sb", status + "status: ok\n"}}},
+		"kube-ovn's both statuses": {"$ kubectl ko nb status; kubectl ko sb status\n" +
+			status + strings.Replace(status, "North", "South", 1),
+			[][2]string{{"cluster.status.nb", status}, {"cluster.status.sb", strings.Replace(status, "North", "South", 1)}}},
+		"kube-ovn's in a sentence": {"Output of `kubectl ko nb status`:\n```\n" + status + "```\n",
+			[][2]string{{"cluster.status.nb", status}}},
+		"kube-ovn's statuses": {"$ kubectl ko nb status\n" + status, [][2]string{{"cluster.status.nb", status}}},
 	} {
 		expect.Equal(t, found(c.text), c.want, name)
 	}
 }
 
-// TestStatusesWithoutCommandLines finds outputs of cluster/status whose command line is missing, or stands above several of them.
+// TestStatusesWithoutCommandLines finds outputs of cluster/status whose command line is missing, or stands above
+// several of them.
 func TestStatusesWithoutCommandLines(t *testing.T) {
 	const (
 		one = "bc77\nName: OVN_Southbound\nCluster ID: a309 (a3090f2b-0246-4daa-a14e-40e369dd955e)\nRole: candidate\n"
@@ -122,13 +171,16 @@ func TestStatusesWithoutCommandLines(t *testing.T) {
 		text string
 		want [][2]string
 	}{
-		"blocks of code":      {"No leader:\n```\n" + one + "```\nand\n```\n" + nb + "```\n", [][2]string{{sb, one}, {"cluster.status.nb", nb}}},
-		"the nickname is cut": {"Look:\n\n" + strings.TrimPrefix(one, "bc77\n"), [][2]string{{sb, strings.TrimPrefix(one, "bc77\n")}}},
-		"nodes in headings":   {"On node A:\n" + one + "On node B:\n" + two, [][2]string{{"A " + sb, one}, {"B " + sb, two}}},
-		"a log behind it":     {one + log, [][2]string{{sb, one}}},
-		"a quotation":         {"> " + strings.ReplaceAll(strings.TrimSuffix(one, "\n"), "\n", "\n> ") + "\n", [][2]string{{sb, one}}},
-		"a loop":              {"$ for i in a b; do oc exec $i -- ovn-appctl -t /var/run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound; done\n" + one + two, [][2]string{{sb, one + two}}},
-		"another name":        {"Name: OVN_Southbound\nis the name\nCluster ID: x\n", nil},
+		"blocks of code": {"No leader:\n```\n" + one + "```\nand\n```\n" + nb + "```\n",
+			[][2]string{{sb, one}, {"cluster.status.nb", nb}}},
+		"the nickname is cut": {"Look:\n\n" + strings.TrimPrefix(one, "bc77\n"),
+			[][2]string{{sb, strings.TrimPrefix(one, "bc77\n")}}},
+		"nodes in headings": {"On node A:\n" + one + "On node B:\n" + two, [][2]string{{"A " + sb, one}, {"B " + sb, two}}},
+		"a log behind it":   {one + log, [][2]string{{sb, one}}},
+		"a quotation": {"> " + strings.ReplaceAll(strings.TrimSuffix(one, "\n"), "\n", "\n> ") + "\n",
+			[][2]string{{sb, one}}},
+		"a loop":       {"$ for i in a b; do oc exec $i -- ovn-appctl -t /var/run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound; done\n" + one + two, [][2]string{{sb, one + two}}},
+		"another name": {"Name: OVN_Southbound\nis the name\nCluster ID: x\n", nil},
 	} {
 		expect.Equal(t, found(c.text), c.want, name)
 	}
@@ -157,23 +209,33 @@ func cut(text string, width int) (all string) {
 	return all
 }
 
-// TestPromptsOfShells checks that the command behind each prompt is read, whatever its output, and the host in the prompt.
+// TestPromptsOfShells checks that the command behind each prompt is read, whatever its output, and the host in the
+// prompt.
 func TestPromptsOfShells(t *testing.T) {
 	for prompt, host := range map[string]string{
-		"[root@n1 ~]# ": "n1", "root@n1:~# ": "n1", "n1:~ # ": "n1", "[n1 ~]# ": "n1", "n1# ": "n1", "root@n1# ": "n1", "[Env] root@n1 ~ # ": "n1", "(venv) user@n1.example:/tmp$ ": "n1.example", "root@n1:~>>>": "n1",
-		"❯ ": "", "➜  ~ ": "", "/ # ": "", "~ $ ": "", "mininet> ": "", `PS C:\> `: "", `C:\Users\me>`: "", "sh-4.4# ": "", "bash-5.1$ ": "", "$ ": "", "# ": "", "+ ": "", "1.#": "", "$": "",
-		"n1 ~ # ": "n1", "[10:00:00] n1:~$ ": "n1", "-bash-4.2$ ": "", "(undercloud) $ ": "", "(13:55:05 <~>) 0 $ ": "", "└──╼ # ": "", "~/src ❯ ": "", "switch(config)# ": "", "In [1]: !": "", "!": "", "CMD: ": "",
+		"[root@n1 ~]# ": "n1", "root@n1:~# ": "n1", "n1:~ # ": "n1", "[n1 ~]# ": "n1", "n1# ": "n1", "root@n1# ": "n1",
+		"[Env] root@n1 ~ # ": "n1", "(venv) user@n1.example:/tmp$ ": "n1.example", "root@n1:~>>>": "n1",
+		"❯ ": "", "➜  ~ ": "", "/ # ": "", "~ $ ": "", "mininet> ": "", `PS C:\> `: "", `C:\Users\me>`: "",
+		"sh-4.4# ": "", "bash-5.1$ ": "", "$ ": "", "# ": "", "+ ": "", "1.#": "", "$": "",
+		"n1 ~ # ": "n1", "[10:00:00] n1:~$ ": "n1", "-bash-4.2$ ": "", "(undercloud) $ ": "", "(13:55:05 <~>) 0 $ ": "",
+		"└──╼ # ": "", "~/src ❯ ": "", "switch(config)# ": "", "In [1]: !": "", "!": "", "CMD: ": "",
 	} {
-		expect.Equal(t, found("Hello\n\n"+prompt+"ovs-appctl bond/show\n---- bond0 ----\n"+prompt+"ovs-appctl fdb/show br0\n"+fdb),
-			[][2]string{{strings.TrimSpace(host + " bond.show"), "---- bond0 ----\n"}, {strings.TrimSpace(host + " fdb.show br0"), fdb}}, prompt)
+		expect.Equal(t, found("Hello\n\n"+prompt+"ovs-appctl bond/show\n---- bond0 ----\n"+prompt+"ovs-appctl fdb/show br0\n"+
+			fdb),
+			[][2]string{{strings.TrimSpace(host + " bond.show"), "---- bond0 ----\n"},
+				{strings.TrimSpace(host + " fdb.show br0"), fdb}}, prompt)
 	}
 }
 
 // TestLinesOfLogsStandBesideOutputs checks that lines of logs are found where they are in no output.
 func TestLinesOfLogsStandBesideOutputs(t *testing.T) {
 	const line = "2026-05-07T06:44:05.386Z|00011|bridge|INFO|bridge br0: added interface eth0 on port 1\n"
-	for _, text := range []string{line + "\n$ ovs-ofctl dump-flows br-int\n" + flows, "Flows:\n$ ovs-ofctl dump-flows br-int\n" + flows + "and the log:\n\n" + line, "$ ovs-ofctl dump-flows br-int\n" + flows + line,
-		"$ ovs-ofctl dump-flows br-int\n" + flows + "$ grep -H bridge ovs-vswitchd.log\novs-vswitchd.log:" + line, "$ ovs-ofctl dump-flows br-int\n" + flows + "- " + line, "12: **" + strings.TrimSpace(line) + "**\n\n$ ovs-ofctl dump-flows br-int\n" + flows} {
+	for _, text := range []string{line + "\n$ ovs-ofctl dump-flows br-int\n" + flows,
+		"Flows:\n$ ovs-ofctl dump-flows br-int\n" + flows + "and the log:\n\n" + line,
+		"$ ovs-ofctl dump-flows br-int\n" + flows + line,
+		"$ ovs-ofctl dump-flows br-int\n" + flows + "$ grep -H bridge ovs-vswitchd.log\novs-vswitchd.log:" + line,
+		"$ ovs-ofctl dump-flows br-int\n" + flows + "- " + line,
+		"12: **" + strings.TrimSpace(line) + "**\n\n$ ovs-ofctl dump-flows br-int\n" + flows} {
 		read := ticket.Read(text)
 		if len(read.Pieces) != 1 || read.Pieces[0].Text != flows || read.Pieces[0].Partial != nil || read.Log != line {
 			t.Errorf("%q: %+v", text, read)
@@ -199,14 +261,24 @@ func TestTracesAreFoundAmongOtherOutputs(t *testing.T) {
 		text string
 		want []string // the node, the command and the words of its line
 	}{
-		"several shells":      {"[root@n1 ~]# ovs-appctl ofproto/trace br0 'in_port=1, tcp'\n" + traced + "root@n2:~# ovs-appctl ofproto/trace br1 in_port=2 -generate\n" + traced, []string{"n1 ofproto.trace br0|in_port=1, tcp", "n2 ofproto.trace br1|in_port=2|-generate"}},
-		"runners":             {"$ kubectl -n x exec ovs-a -c ovs -- ovs-appctl -t ovs-vswitchd ofproto/trace br0 in_port=1\n" + traced + "$ sudo docker exec ovs ovs-appctl ofproto/trace ovs-system@ovs-system \"in_port(1)\"\n" + traced, []string{"ovs-a ofproto.trace br0|in_port=1", " ofproto.trace ovs-system@ovs-system|in_port(1)"}},
-		"a line that goes on": {"$ ovs-appctl ofproto/trace br0 \\\n    in_port=1,tcp \\\n  --ct-next trk,new\n" + traced, []string{" ofproto.trace br0|in_port=1,tcp|--ct-next|trk,new"}},
-		"no command lines":    {"Look:\n\n" + traced + "\nand\n\n" + traced + printed, []string{" ofproto.trace", " ofproto.trace", " ovn-trace"}},
-		"beside a dump":       {"$ ovs-ofctl dump-flows br0\n" + flows + traced + "# ovn-trace --ct=new sw0 'inport == \"p1\"'\n" + printed, []string{" dump-flows", " ofproto.trace", " ovn-trace --ct=new|sw0|inport == \"p1\""}},
-		"one line":            {"$ ovs-appctl ofproto/trace br0 in_port=1; ovs-appctl ofproto/trace br0 in_port=2\n" + traced + traced, []string{" ofproto.trace br0|in_port=1", " ofproto.trace br0|in_port=2"}},
-		"a block of code":     {"`ovs-appctl ofproto/trace br0 in_port=1`:\n```\n" + traced + "```\nThat's it.\n", []string{" ofproto.trace br0|in_port=1"}},
-		"an error":            {"$ ovs-appctl ofproto/trace br9 in_port=1\nbr9: unknown bridge\novs-appctl: ovs-vswitchd: server returned an error\n$ date\n", nil},
+		"several shells": {"[root@n1 ~]# ovs-appctl ofproto/trace br0 'in_port=1, tcp'\n" + traced +
+			"root@n2:~# ovs-appctl ofproto/trace br1 in_port=2 -generate\n" + traced,
+			[]string{"n1 ofproto.trace br0|in_port=1, tcp", "n2 ofproto.trace br1|in_port=2|-generate"}},
+		"runners": {"$ kubectl -n x exec ovs-a -c ovs -- ovs-appctl -t ovs-vswitchd ofproto/trace br0 in_port=1\n" + traced +
+			"$ sudo docker exec ovs ovs-appctl ofproto/trace ovs-system@ovs-system \"in_port(1)\"\n" + traced,
+			[]string{"ovs-a ofproto.trace br0|in_port=1", " ofproto.trace ovs-system@ovs-system|in_port(1)"}},
+		"a line that goes on": {"$ ovs-appctl ofproto/trace br0 \\\n    in_port=1,tcp \\\n  --ct-next trk,new\n" + traced,
+			[]string{" ofproto.trace br0|in_port=1,tcp|--ct-next|trk,new"}},
+		"no command lines": {"Look:\n\n" + traced + "\nand\n\n" + traced + printed,
+			[]string{" ofproto.trace", " ofproto.trace", " ovn-trace"}},
+		"beside a dump": {"$ ovs-ofctl dump-flows br0\n" + flows + traced +
+			"# ovn-trace --ct=new sw0 'inport == \"p1\"'\n" + printed,
+			[]string{" dump-flows", " ofproto.trace", " ovn-trace --ct=new|sw0|inport == \"p1\""}},
+		"one line": {"$ ovs-appctl ofproto/trace br0 in_port=1; ovs-appctl ofproto/trace br0 in_port=2\n" +
+			traced + traced, []string{" ofproto.trace br0|in_port=1", " ofproto.trace br0|in_port=2"}},
+		"a block of code": {"`ovs-appctl ofproto/trace br0 in_port=1`:\n```\n" + traced + "```\nThat's it.\n",
+			[]string{" ofproto.trace br0|in_port=1"}},
+		"an error": {"$ ovs-appctl ofproto/trace br9 in_port=1\nbr9: unknown bridge\novs-appctl: ovs-vswitchd: server returned an error\n$ date\n", nil},
 	} {
 		var got []string
 		for _, piece := range ticket.Read(c.text).Pieces {
@@ -221,7 +293,8 @@ func TestTracesAreFoundAmongOtherOutputs(t *testing.T) {
 				}
 				text += " " + strings.Join(words, "|")
 			}
-			if name := string(piece.Run.Command.Name); (name == ofproto || name == logical) && piece.Text != map[string]string{ofproto: traced, logical: printed}[name] {
+			if name := string(piece.Run.Command.Name); (name == ofproto || name == logical) &&
+				piece.Text != map[string]string{ofproto: traced, logical: printed}[name] {
 				t.Errorf("%s: %s", c.text, piece.Text)
 			}
 			got = append(got, text)
@@ -239,7 +312,8 @@ func FuzzSplit(f *testing.F) {
 	f.Add("```\n```\n$ ovs-appctl fdb/show br0\n" + fdb)
 	f.Add("conntrack -L\n" + wrapped(datapathFlow+kernelLine, 80) + "...\n" + connection)
 	f.Add("bc77\nName: OVN_Southbound\nCluster ID: a309\nOn node B:\nbc77\nName: OVN_Northbound\nCluster ID: a309\n")
-	f.Add("#==[ Command ]====#\n# /usr/bin/ovs-ofctl dump-flows br-int\n" + flows + "\n#==[ \x1b[31mCommand ]==#\n# /bin/df\n")
+	f.Add("#==[ Command ]====#\n# /usr/bin/ovs-ofctl dump-flows br-int\n" + flows +
+		"\n#==[ \x1b[31mCommand ]==#\n# /bin/df\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		total, line := 0, 0
 		for _, piece := range ticket.Read(text).Pieces {

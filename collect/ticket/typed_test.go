@@ -9,7 +9,8 @@ import (
 	"ovs-offline/test/check/expect"
 )
 
-// TestTypedCommandsAreReadAsShellsDo checks the words of commands in tickets, scripts and guides, and what of them only a shell can carry out.
+// TestTypedCommandsAreReadAsShellsDo checks the words of commands in tickets, scripts and guides, and what of them
+// only a shell can carry out.
 func TestTypedCommandsAreReadAsShellsDo(t *testing.T) {
 	for text, want := range map[string]string{
 		"ovs-vsctl add-br br0":                                                  "1 [ovs-vsctl add-br br0]",
@@ -108,7 +109,9 @@ func TestCommentsOfScriptsAreNotTyped(t *testing.T) {
 
 // TestManyLinesAreReadInTime checks that what a text repeats costs no more each time.
 func TestManyLinesAreReadInTime(t *testing.T) {
-	for _, part := range []string{"ovs-vsctl x <<E%d\n", "ovs-vsctl x {{{{{{{{{{{{{{ ${${${${${${${ %d \\\n", "ovs-vsctl x \"`$(\" '\"` %d\n", "[root@n%d ~]# ovs-vsctl x ;;;; | | ovs-vsctl y\n", "for i in x\ndo ovs-vsctl %d\n"} {
+	for _, part := range []string{"ovs-vsctl x <<E%d\n", "ovs-vsctl x {{{{{{{{{{{{{{ ${${${${${${${ %d \\\n",
+		"ovs-vsctl x \"`$(\" '\"` %d\n", "[root@n%d ~]# ovs-vsctl x ;;;; | | ovs-vsctl y\n",
+		"for i in x\ndo ovs-vsctl %d\n"} {
 		var text strings.Builder
 		for i := range 10000 {
 			fmt.Fprintf(&text, part, i)
@@ -119,13 +122,15 @@ func TestManyLinesAreReadInTime(t *testing.T) {
 
 // FuzzReadTyped checks that each command that is read has a tool and a line of the text.
 func FuzzReadTyped(f *testing.F) {
-	for _, seed := range []string{"# ovs-vsctl add-br a\n", "cat <<E | ovs-ofctl add-flows br0 -\na\nE\n", "for i in 1\ndo ovs-vsctl add-br \"$i\" \\\n && x; done", "ssh n 'ovn-nbctl ls-add {a,b}'"} {
+	for _, seed := range []string{"# ovs-vsctl add-br a\n", "cat <<E | ovs-ofctl add-flows br0 -\na\nE\n",
+		"for i in 1\ndo ovs-vsctl add-br \"$i\" \\\n && x; done", "ssh n 'ovn-nbctl ls-add {a,b}'"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		script := ReadTyped(text)
 		for _, c := range script.Commands {
-			if len(c.Words) == 0 || toolTyped(c.Words[0]) != c.Words[0] || c.Line < 1 || c.Line > strings.Count(text, "\n")+1 && !isHTML(text) {
+			if len(c.Words) == 0 || toolTyped(c.Words[0]) != c.Words[0] || c.Line < 1 || c.Line > strings.Count(text, "\n")+1 &&
+				!isHTML(text) {
 				t.Errorf("%+v", c)
 			}
 		}

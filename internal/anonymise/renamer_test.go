@@ -56,7 +56,8 @@ func TestAddressesKeepPrefixesAndFamilies(t *testing.T) {
 				t.Errorf("%s becomes %s", pair[0], a)
 			}
 			prefix := netip.PrefixFrom(pair[0], 8+rand.IntN(17)).Masked()
-			if to := r.replaced(prefix.Addr(), prefix.Bits()); !netip.PrefixFrom(to, prefix.Bits()).Contains(a) || netip.PrefixFrom(to, prefix.Bits()).Masked().Addr() != to {
+			if to := r.replaced(prefix.Addr(), prefix.Bits()); !netip.PrefixFrom(to, prefix.Bits()).Contains(a) ||
+				netip.PrefixFrom(to, prefix.Bits()).Masked().Addr() != to {
 				t.Errorf("%s becomes %s, and %s becomes %s", prefix, to, pair[0], a)
 			}
 		}
@@ -85,7 +86,8 @@ func TestAddressesThatFollowFromOthersStillDo(t *testing.T) {
 		if got := r.name(solicited(was)); got != solicited(is) {
 			t.Errorf("%s becomes %s, not %s", solicited(was), got, solicited(is))
 		}
-		if got := r.name("dpid:0000" + strings.ReplaceAll(text, ":", "")); got != "dpid:0000"+strings.ReplaceAll(is.String(), ":", "") {
+		if got := r.name("dpid:0000" + strings.ReplaceAll(text, ":", "")); got != "dpid:0000"+
+			strings.ReplaceAll(is.String(), ":", "") {
 			t.Errorf("the datapath ID of %s becomes %s", text, got)
 		}
 	}
@@ -137,16 +139,24 @@ func TestFlowsHoldAddressesInManyForms(t *testing.T) {
 		"cookie=0xaf40105, actions=drop":  "cookie=0xaf40105, actions=drop",
 		"reg2=0xf8163eff,reg3=0xfe123456": fmt.Sprintf("reg2=0x%x,reg3=0x%x", v6[8:12], v6[12:]),
 		"set_field:0xaf401050000000000000000/0xffffffff0000000000000000->xxreg0": fmt.Sprintf("set_field:0x%x0000000000000000/0xffffffff0000000000000000->xxreg0", v4),
-		"load:0xa580af40105->NXM_NX_ARP_SHA[]":                                   fmt.Sprintf("load:0x%x->NXM_NX_ARP_SHA[]", []byte(m)),
-		"userdata=00.00.00.0a.00.00.00.00.0a.f4.01.05.0a.58.0a.f4.01.05.ff":      fmt.Sprintf("userdata=00.00.00.0a.00.00.00.00.%s.%s.ff", dotted(v4), dotted(m)),
-		"userdata=00.00.00.07.00.00.00.00.01.06." + octetsOf("neutron-"+id):      "userdata=00.00.00.07.00.00.00.00.01.06." + octetsOf("neutron-"+r.name(id)),
-		"userdata=00.00.00.02.00.00.00.00.79.07.18.0a.f4.03":                     "userdata=00.00.00.02.00.00.00.00.79.07.18." + dotted(excluded[:3]),
-		"userdata=00.00.00.02.00.00.00.00.42.07." + octetsOf("8.8.8.8"):          fmt.Sprintf("userdata=00.00.00.02.00.00.00.00.42.%02x.%s", len(r.name("8.8.8.8")), octetsOf(r.name("8.8.8.8"))),
-		"userdata=00.00.00.02.00.00.00.00.06.08.08.08.08.08":                     "userdata=00.00.00.02.00.00.00.00.06.08." + dotted(address("8.8.8.8")),
-		"nw_src=10.244.128.0/255.255.128.0":                                      "nw_src=" + flip(excluded, 0) + "/255.255.128.0",
-		"nw_src=10.244.1.5/0.0.0.0":                                              "nw_src=" + netip.AddrFrom4([4]byte(v4)).String() + "/0.0.0.0",
-		"reg10=0x5/0xff,tun_metadata0=0x10005":                                   "reg10=0x5/0xff,tun_metadata0=0x10005",
-		"dl_dst=01:00:00:00:00:00/01:00:00:00:00:00":                             "dl_dst=01:00:00:00:00:00/01:00:00:00:00:00",
+		"load:0xa580af40105->NXM_NX_ARP_SHA[]": fmt.Sprintf("load:0x%x->NXM_NX_ARP_SHA[]",
+			[]byte(m)),
+		"userdata=00.00.00.0a.00.00.00.00.0a.f4.01.05.0a.58.0a.f4.01.05.ff": fmt.Sprintf("userdata=00.00.00.0a.00.00.00.00.%s.%s.ff", dotted(v4), dotted(m)),
+		"userdata=00.00.00.07.00.00.00.00.01.06." + octetsOf("neutron-"+id): "userdata=00.00.00.07.00.00.00.00.01.06." +
+			octetsOf("neutron-"+r.name(id)),
+		"userdata=00.00.00.02.00.00.00.00.79.07.18.0a.f4.03": "userdata=00.00.00.02.00.00.00.00.79.07.18." +
+			dotted(excluded[:3]),
+		"userdata=00.00.00.02.00.00.00.00.42.07." +
+			octetsOf("8.8.8.8"): fmt.Sprintf("userdata=00.00.00.02.00.00.00.00.42.%02x.%s", len(r.name("8.8.8.8")),
+			octetsOf(r.name("8.8.8.8"))),
+		"userdata=00.00.00.02.00.00.00.00.06.08.08.08.08.08": "userdata=00.00.00.02.00.00.00.00.06.08." +
+			dotted(address("8.8.8.8")),
+		"nw_src=10.244.128.0/255.255.128.0": "nw_src=" + flip(excluded, 0) +
+			"/255.255.128.0",
+		"nw_src=10.244.1.5/0.0.0.0": "nw_src=" +
+			netip.AddrFrom4([4]byte(v4)).String() + "/0.0.0.0",
+		"reg10=0x5/0xff,tun_metadata0=0x10005":       "reg10=0x5/0xff,tun_metadata0=0x10005",
+		"dl_dst=01:00:00:00:00:00/01:00:00:00:00:00": "dl_dst=01:00:00:00:00:00/01:00:00:00:00:00",
 	} {
 		if got := r.name(flow); got != leadingZeros.ReplaceAllString(want, "0x$1") {
 			t.Errorf("%s becomes\n%s, not\n%s", flow, got, want)
@@ -166,14 +176,16 @@ func TestNamesInLogsAreReplaced(t *testing.T) {
 	r := renaming("client")
 	line := "2026-11-21T23:43:10Z|00012|binding|INFO|Claiming lport client for this chassis; connection closed"
 	got := string(r.text([]byte(line), true))
-	if strings.Contains(got, "client") || !strings.HasPrefix(got, line[:strings.Index(line, "client")]) || !strings.HasSuffix(got, "; connection closed") {
+	if strings.Contains(got, "client") || !strings.HasPrefix(got, line[:strings.Index(line, "client")]) ||
+		!strings.HasSuffix(got, "; connection closed") {
 		t.Error(got)
 	}
 }
 
 // FuzzTexts reads any text: the parts are the text, and a text without anything to replace stays.
 func FuzzTexts(f *testing.F) {
-	for _, seed := range []string{"", "::", "1.2.3.4/", "0x", "userdata=", "userdata=0a.0", "tap01234567-89", "fe80::1:/64", "a:b:c:d:e:f", "\xff\x00", "10.0.0.1..10.0.0.9", "1-2-3-4/0xff", strings.Repeat(":", 50)} {
+	for _, seed := range []string{"", "::", "1.2.3.4/", "0x", "userdata=", "userdata=0a.0", "tap01234567-89",
+		"fe80::1:/64", "a:b:c:d:e:f", "\xff\x00", "10.0.0.1..10.0.0.9", "1-2-3-4/0xff", strings.Repeat(":", 50)} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -82,8 +82,10 @@ member: lag-1: current attached
 `
 
 func TestLACPs(t *testing.T) {
-	want := []LACP{{Name: "lag", Negotiated: true, Members: map[string]LACPMember{"lag-1": {Status: "current", Attached: true, MayEnable: true,
-		Partner: packet.LACPInfo{SystemPriority: 77, System: packet.MAC{2, 0xaa, 0, 0, 0, 2}, Key: 3, PortPriority: 65535, Port: 9, State: 7}}}}}
+	want := []LACP{{Name: "lag", Negotiated: true,
+		Members: map[string]LACPMember{"lag-1": {Status: "current", Attached: true, MayEnable: true,
+			Partner: packet.LACPInfo{SystemPriority: 77, System: packet.MAC{2, 0xaa, 0, 0, 0, 2}, Key: 3, PortPriority: 65535,
+				Port: 9, State: 7}}}}}
 	if have := slices.Collect(LACPs(lacpText)); !reflect.DeepEqual(have, want) {
 		t.Errorf("%+v\nwant %+v", have, want)
 	}
@@ -123,7 +125,8 @@ LOCAL     7  IGMPv2  ff05::1      12
 `
 
 func TestMulticastGroups(t *testing.T) {
-	want := []MulticastEntry{{"1", 0, netip.MustParseAddr("224.1.2.3")}, {"LOCAL", 7, netip.MustParseAddr("ff05::1")}, {Port: "2", VLAN: 4095}}
+	want := []MulticastEntry{{"1", 0, netip.MustParseAddr("224.1.2.3")}, {"LOCAL", 7, netip.MustParseAddr("ff05::1")},
+		{Port: "2", VLAN: 4095}}
 	if have := MulticastGroups(mdbText); !slices.Equal(have, want) {
 		t.Errorf("%v\nwant %v", have, want)
 	}
@@ -138,7 +141,8 @@ const dpifText = `system@ovs-system: hit:0 missed:0
 `
 
 func TestBridgePorts(t *testing.T) {
-	want := []BridgePort{{"br0", "b", 3, "4", "system"}, {"br0", "p2", 1, "none", "patch"}, {"br0", "br0", 65534, "3", "dummy-internal"}, {"br0", "v", 2, "4789", "vxlan"}}
+	want := []BridgePort{{"br0", "b", 3, "4", "system"}, {"br0", "p2", 1, "none", "patch"},
+		{"br0", "br0", 65534, "3", "dummy-internal"}, {"br0", "v", 2, "4789", "vxlan"}}
 	if have := slices.Collect(BridgePorts(dpifText)); !slices.Equal(have, want) {
 		t.Errorf("%v\nwant %v", have, want)
 	}
@@ -168,7 +172,8 @@ func TestSessions(t *testing.T) {
 }
 
 func TestFeatures(t *testing.T) {
-	if have := Features("Tunnel push pop: No\nUfid: Yes\nMax dp_hash algorithm: 0\n"); !maps.Equal(have, map[string]string{"Tunnel push pop": "false", "Ufid": "true", "Max dp_hash algorithm": "0"}) {
+	if have := Features("Tunnel push pop: No\nUfid: Yes\nMax dp_hash algorithm: 0\n"); !maps.Equal(have,
+		map[string]string{"Tunnel push pop": "false", "Ufid": "true", "Max dp_hash algorithm": "0"}) {
 		t.Error(have)
 	}
 	have := SettableFeatures("max_hash_alg (Max dp_hash algorithm) : [run time]:1, [boot time]:1\n")
@@ -184,8 +189,10 @@ User: 10.2.0.0/16 MARK 5 dev br-phy GW 10.1.0.9 SRC 10.1.0.1
 Cached: ::1 dev lo
 `
 	want := []Route{
-		{To: netip.MustParsePrefix("172.18.0.2/32"), Device: "breth0", Source: netip.MustParseAddr("172.18.0.2"), Local: true},
-		{To: netip.MustParsePrefix("10.2.0.0/16"), Mark: "5", Device: "br-phy", Gateway: "10.1.0.9", Source: netip.MustParseAddr("10.1.0.1")},
+		{To: netip.MustParsePrefix("172.18.0.2/32"), Device: "breth0", Source: netip.MustParseAddr("172.18.0.2"),
+			Local: true},
+		{To: netip.MustParsePrefix("10.2.0.0/16"), Mark: "5", Device: "br-phy", Gateway: "10.1.0.9",
+			Source: netip.MustParseAddr("10.1.0.1")},
 		{To: netip.MustParsePrefix("::1/128"), Device: "lo"},
 	}
 	if have := Routes(text); !slices.Equal(have, want) {

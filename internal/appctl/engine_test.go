@@ -16,7 +16,8 @@ func TestEngineOfARealController(t *testing.T) {
 	s.Join(central, "compute1")
 	central.Nbctl("--wait=hv", "ls-add", "blue")
 	s.Vsctl("add-port", "br-int", "tap0", "--", "set", "Interface", "tap0", "type=dummy", "external_ids:iface-id=web-1")
-	central.Nbctl("--wait=hv", "lsp-add", "blue", "web-1", "--", "lsp-set-addresses", "web-1", "02:00:00:00:00:01 10.0.0.1")
+	central.Nbctl("--wait=hv", "lsp-add", "blue", "web-1", "--", "lsp-set-addresses", "web-1",
+		"02:00:00:00:00:01 10.0.0.1")
 	s.Appctl("-t", "ovn-controller", "inc-engine/recompute")
 	central.Nbctl("--wait=hv", "sync")
 	text := s.Appctl("-t", "ovn-controller", "inc-engine/show-stats")

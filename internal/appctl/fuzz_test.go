@@ -10,10 +10,12 @@ import (
 
 // FuzzParsers gives any text to all parsers.
 func FuzzParsers(f *testing.F) {
-	for _, pattern := range []string{"*bfd.show*", "*bond.show*", "*lacp.show*", "*route.show*", "*tnl.arp.show*", "*tnl.ports.show*", "*mdb.show*", "*fdb.show*", "*dpctl.show*"} {
+	for _, pattern := range []string{"*bfd.show*", "*bond.show*", "*lacp.show*", "*route.show*", "*tnl.arp.show*",
+		"*tnl.ports.show*", "*mdb.show*", "*fdb.show*", "*dpctl.show*"} {
 		captures.Captured(f, pattern, 2048, func(content []byte) { f.Add(string(content)) })
 	}
-	for _, text := range []string{bondText, lacpText, rstpText, mdbText, dpifText, " Bridge   Port  VLAN  MAC                Age\n br-ex       1     0  0a:00:00:00:00:01    3\n br-tun1\n"} {
+	for _, text := range []string{bondText, lacpText, rstpText, mdbText, dpifText,
+		" Bridge   Port  VLAN  MAC                Age\n br-ex       1     0  0a:00:00:00:00:01    3\n br-tun1\n"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

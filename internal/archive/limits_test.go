@@ -29,7 +29,8 @@ func TestEachLimitIsNamed(t *testing.T) {
 				limits := wide
 				c.limit(&limits, most)
 				_, _, err := read(t, "case.tar", content, limits)
-				if errors.Is(err, archive.ErrLimit) != want || want && !strings.Contains(err.Error(), fmt.Sprintf("over %d %s", most, c.said)) {
+				if errors.Is(err, archive.ErrLimit) != want || want &&
+					!strings.Contains(err.Error(), fmt.Sprintf("over %d %s", most, c.said)) {
 					t.Errorf("5 %s, and %d may be: %v", name, most, err)
 				}
 			}

@@ -20,7 +20,8 @@ func TestTooLargeFileIsRefusedBeforeItIsRead(t *testing.T) {
 	}
 	for _, source := range []string{folder, file} {
 		most := int64(0)
-		_, err := Read(t.Context(), source, t.TempDir(), func(string, []byte) Keep { return Take }, Default(), func(read, _ int64) { most = max(most, read) })
+		_, err := Read(t.Context(), source, t.TempDir(), func(string, []byte) Keep { return Take }, Default(),
+			func(read, _ int64) { most = max(most, read) })
 		if !errors.Is(err, ErrLimit) || most > 1<<20 {
 			t.Errorf("%s: %d bytes were read, %v", source, most, err)
 		}

@@ -60,18 +60,25 @@ func TestXzProcessEqualsTheLibrary(t *testing.T) {
 	badIndex[len(badIndex)-20] ^= 0x10
 	for name, packed := range map[string][]byte{
 		"one block": one, "many blocks": blocks, "two streams": append(bytes.Clone(one), blocks...),
-		"padded": append(bytes.Clone(one), 0, 0, 0, 0), "two, padded": append(append(bytes.Clone(one), 0, 0, 0, 0), blocks...),
+		"padded":       append(bytes.Clone(one), 0, 0, 0, 0),
+		"two, padded":  append(append(bytes.Clone(one), 0, 0, 0, 0), blocks...),
 		"badly padded": append(bytes.Clone(one), 0, 0), "text behind it": append(bytes.Clone(one), "some text behind"...),
-		"no check": packXz(t, text, "--check=none"), "sha256": packXz(t, text, "--check=sha256"), "crc32": packXz(t, text, "--check=crc32"),
+		"no check": packXz(t, text, "--check=none"), "sha256": packXz(t, text, "--check=sha256"),
+		"crc32":    packXz(t, text, "--check=crc32"),
 		"filtered": packXz(t, text, "--x86", "--lzma2"), "a dictionary of 64 MiB": packXz(t, text, "--lzma2=dict=64MiB"),
 		"flipped": flipped, "flipped in a block": flippedBlocks, "a bad index": badIndex,
-		"half": one[:len(one)/2], "half of the blocks": blocks[:len(blocks)/2], "without its end": one[:len(one)-5], "without its index": one[:len(one)-30],
+		"half": one[:len(one)/2], "half of the blocks": blocks[:len(blocks)/2], "without its end": one[:len(one)-5],
+		"without its index":  one[:len(one)-30],
 		"the second one cut": append(bytes.Clone(one), one[:len(one)/2]...), "a header": one[:12],
-		"a huge dictionary": append([]byte("\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4\x46\x02\x00\x21\x01\x28\x00\x00\x00"), make([]byte, 4096)...),
+		"a huge dictionary": append([]byte("\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4\x46\x02\x00\x21\x01\x28\x00\x00\x00"),
+			make([]byte, 4096)...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, gotErr := readXz(t, openXz, packed)
-			want, wantErr := readXz(t, func(_ context.Context, r io.Reader) (io.ReadCloser, error) { return archives.Xz{}.OpenReader(r) }, packed)
+			want, wantErr := readXz(t, func(_ context.Context, r io.Reader) (io.ReadCloser,
+				error) {
+				return archives.Xz{}.OpenReader(r)
+			}, packed)
 			if (gotErr == nil) != (wantErr == nil) {
 				t.Fatalf("xz returns %v, the library %v", gotErr, wantErr)
 			}
@@ -168,7 +175,8 @@ func (e *endless) Read(p []byte) (int, error) {
 // used.
 func TestUnsuitableXzIsNotUsed(t *testing.T) {
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "xz"), []byte("#!/bin/sh\necho 'xz: unrecognized option' >&2\nexit 1\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "xz"), []byte("#!/bin/sh\necho 'xz: unrecognized option' >&2\nexit 1\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)

@@ -40,13 +40,15 @@ func zipped(t *testing.T, files ...[2]string) []byte {
 }
 
 // read reads an archive and returns the names that were kept, and what was lost.
-func read(t *testing.T, name string, content []byte, limits archive.Limits) (tree *archive.Tree, names string, err error) {
+func read(t *testing.T, name string, content []byte, limits archive.Limits) (tree *archive.Tree, names string,
+	err error) {
 	t.Helper()
 	source, spool := filepath.Join(t.TempDir(), name), t.TempDir()
 	if err := os.WriteFile(source, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tree, err = archive.Read(t.Context(), source, spool, func(string, []byte) archive.Keep { return archive.Take }, limits, nil)
+	tree, err = archive.Read(t.Context(), source, spool, func(string, []byte) archive.Keep { return archive.Take }, limits,
+		nil)
 	if err != nil {
 		return nil, "", err
 	}
@@ -66,13 +68,17 @@ func TestZipArchives(t *testing.T) {
 		want    string
 		lost    int
 	}{
-		"files, folders and links": {zipped(t, [2]string{"case/", ""}, [2]string{"case/a", "text"}, [2]string{"case/l->", "a"}), "case/a case/l", 0},
-		"an archive in it":         {zipped(t, [2]string{"node.zip", string(inner)}, [2]string{"a", "text"}), "a node.zip/b", 0},
-		"a document in it":         {zipped(t, [2]string{"notes.docx", string(inner)}), "notes.docx", 0},
-		"names that lead out":      {zipped(t, [2]string{"../../a", "text"}, [2]string{"/etc/b", "text"}, [2]string{"c", "text"}), "c", 0},
-		"an encrypted entry":       {encrypted(zipped(t, [2]string{"a", "text"}, [2]string{"b", "text"})), "b", 1},
-		"a damaged entry":          {damaged(zipped(t, [2]string{"a", strings.Repeat("text", 9)}, [2]string{"b", "text"})), "b", 1},
-		"no entries":               {zipped(t), "", 0},
+		"files, folders and links": {zipped(t, [2]string{"case/", ""}, [2]string{"case/a", "text"},
+			[2]string{"case/l->", "a"}), "case/a case/l", 0},
+		"an archive in it": {zipped(t, [2]string{"node.zip", string(inner)}, [2]string{"a", "text"}), "a node.zip/b",
+			0},
+		"a document in it": {zipped(t, [2]string{"notes.docx", string(inner)}), "notes.docx", 0},
+		"names that lead out": {zipped(t, [2]string{"../../a", "text"}, [2]string{"/etc/b", "text"},
+			[2]string{"c", "text"}), "c", 0},
+		"an encrypted entry": {encrypted(zipped(t, [2]string{"a", "text"}, [2]string{"b", "text"})), "b", 1},
+		"a damaged entry": {damaged(zipped(t, [2]string{"a", strings.Repeat("text", 9)}, [2]string{"b", "text"})),
+			"b", 1},
+		"no entries": {zipped(t), "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree, names, err := read(t, "case.zip", c.content, archive.Limits{})
@@ -110,13 +116,22 @@ func TestHostileZipArchives(t *testing.T) {
 		limits  archive.Limits
 		limited bool
 	}{
-		"many entries":     {zipped(t, many...), archive.Limits{Bytes: 1 << 30, FileBytes: 1 << 30, Ratio: 100, Entries: 200, Files: 1000, Links: 10, Nodes: 1}, true},
-		"a large file":     {zipped(t, [2]string{"a", strings.Repeat("a", 1<<20)}), archive.Limits{Bytes: 1 << 30, FileBytes: 1 << 19, Ratio: 10000, Entries: 200, Files: 1000, Links: 10, Nodes: 1}, true},
-		"many bytes":       {zipped(t, [2]string{"a", strings.Repeat("a", 1<<20)}), archive.Limits{Bytes: 1 << 19, FileBytes: 1 << 30, Ratio: 10000, Entries: 200, Files: 1000, Links: 10, Nodes: 1}, true},
-		"a high ratio":     {zipped(t, [2]string{"a", strings.Repeat("a", 200<<20)}), archive.Limits{}, true},
-		"cut":              {whole[:len(whole)/2], archive.Limits{}, false},
-		"a false number":   {append(whole[:len(whole)-12:len(whole)-12], "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00"...), archive.Limits{}, false},
-		"a false location": {bytes.Replace(whole, []byte("PK\x05\x06"), []byte("PK\x06\x07\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00\x00PK\x05\x06"), 1), archive.Limits{}, false},
+		"many entries": {zipped(t, many...),
+			archive.Limits{Bytes: 1 << 30, FileBytes: 1 << 30, Ratio: 100, Entries: 200, Files: 1000, Links: 10, Nodes: 1},
+			true},
+		"a large file": {zipped(t, [2]string{"a", strings.Repeat("a", 1<<20)}),
+			archive.Limits{Bytes: 1 << 30, FileBytes: 1 << 19, Ratio: 10000, Entries: 200, Files: 1000, Links: 10, Nodes: 1},
+			true},
+		"many bytes": {zipped(t, [2]string{"a", strings.Repeat("a", 1<<20)}),
+			archive.Limits{Bytes: 1 << 19, FileBytes: 1 << 30, Ratio: 10000, Entries: 200, Files: 1000, Links: 10, Nodes: 1},
+			true},
+		"a high ratio": {zipped(t, [2]string{"a", strings.Repeat("a", 200<<20)}), archive.Limits{}, true},
+		"cut":          {whole[:len(whole)/2], archive.Limits{}, false},
+		"a false number": {append(whole[:len(whole)-12:len(whole)-12],
+			"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00"...), archive.Limits{}, false},
+		"a false location": {bytes.Replace(whole, []byte("PK\x05\x06"),
+			[]byte("PK\x06\x07\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00\x00PK\x05\x06"), 1), archive.Limits{},
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := read(t, "case.zip", c.content, c.limits)

@@ -112,7 +112,8 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 	}
 	var b bytes.Buffer
 	remarks, err := Save(context.Background(), wd, "test", Extras{}, &b)
-	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a regular file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
+	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a regular file") ||
+		!strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
 		t.Errorf("got %q, %v, want a remark about each of the two dumps", remarks, err)
 	}
 	loaded, err := load(context.Background(), other, &b, archive.Limits{}, nil)
@@ -174,7 +175,8 @@ func TestImageIsHandedOver(t *testing.T) {
 			other := lock(t)
 			got = ""
 			loaded, err := load(t.Context(), other, bytes.NewReader(b.Bytes()), archive.Limits{}, c.add)
-			if err != nil || got != c.got || !errors.Is(loaded.ImageError, c.err) || loaded.Image == nil || loaded.Image.OVS != "3.5.0" || loaded.Image.Size != 11 {
+			if err != nil || got != c.got || !errors.Is(loaded.ImageError, c.err) || loaded.Image == nil ||
+				loaded.Image.OVS != "3.5.0" || loaded.Image.Size != 11 {
 				t.Fatalf("got %q, %+v, %v", got, loaded, err)
 			}
 			m, err := other.Manifest()
@@ -241,7 +243,8 @@ func head(files ...workdir.File) entry {
 
 // headWithImage returns the head of a bundle with an image.
 func headWithImage(text string, size int64) entry {
-	raw, _ := json.Marshal(Head{Format: FormatWithImage, Workdir: workdir.FormatVersion, Image: &Image{Size: size, SHA256: file("", text).SHA256}})
+	raw, _ := json.Marshal(Head{Format: FormatWithImage, Workdir: workdir.FormatVersion,
+		Image: &Image{Size: size, SHA256: file("", text).SHA256}})
 	return plain(headName, string(raw))
 }
 
@@ -261,33 +264,41 @@ func TestHostileBundles(t *testing.T) {
 		entries []entry
 		want    error
 	}{
-		"upwards":              {[]entry{head(file("recorded/../../x", "x")), empty, plain("recorded/../../x", "x")}, ErrDamaged},
+		"upwards": {[]entry{head(file("recorded/../../x", "x")), empty, plain("recorded/../../x", "x")},
+			ErrDamaged},
 		"absolute":             {[]entry{head(file("/tmp/x", "x")), empty, plain("/tmp/x", "x")}, ErrDamaged},
 		"of the running state": {[]entry{head(file("bin/activate", "x")), empty, plain("bin/activate", "x")}, ErrDamaged},
 		"a unit itself":        {[]entry{head(file("recorded", "x")), empty, plain("recorded", "x")}, ErrDamaged},
-		"a control character":  {[]entry{head(file("recorded/\x1b[31m", "x")), empty, plain("recorded/\x1b[31m", "x")}, ErrDamaged},
-		"not announced":        {[]entry{head(), empty, plain("recorded/x", "x")}, ErrDamaged},
-		"announced twice":      {[]entry{head(file("recorded/x", "x"), file("recorded/x", "x")), empty, plain("recorded/x", "x")}, ErrDamaged},
-		"there twice":          {[]entry{head(file("recorded/x", "x")), empty, plain("recorded/x", "x"), plain("recorded/x", "x")}, ErrDamaged},
-		"missing":              {[]entry{head(file("recorded/x", "x")), empty}, ErrDamaged},
-		"another text":         {[]entry{head(file("recorded/x", "x")), empty, plain("recorded/x", "y")}, ErrDamaged},
-		"longer":               {[]entry{head(file("recorded/x", "x")), empty, plain("recorded/x", "xx")}, ErrDamaged},
-		"a file and a folder":  {[]entry{head(file("recorded/x", "x"), file("recorded/x/y", "y")), empty, plain("recorded/x", "x"), plain("recorded/x/y", "y")}, ErrDamaged},
-		"a link":               {[]entry{head(file("recorded/x", "")), empty, link}, ErrDamaged},
-		"huge":                 {[]entry{head(huge), empty, plain("recorded/x", "x")}, ErrDamaged},
-		"an unknown kind":      {[]entry{head(), plain(manifestName, `{"format":1,"collections":[{"kind":"../x"}]}`)}, ErrDamaged},
-		"a later format":       {[]entry{plain(headName, `{"format":5,"workdir_format":1}`), empty}, ErrVersion},
-		"no image announced":   {[]entry{plain(headName, `{"format":2,"workdir_format":1}`), empty}, ErrDamaged},
-		"an image announced":   {[]entry{plain(headName, `{"format":1,"workdir_format":1,"image":{}}`), empty}, ErrDamaged},
-		"no image":             {[]entry{headWithImage("x", 1), empty}, ErrDamaged},
-		"an unexpected image":  {[]entry{head(), empty, plain(imageName, "x")}, ErrDamaged},
-		"two images":           {[]entry{headWithImage("x", 1), empty, plain(imageName, "x"), plain(imageName, "x")}, ErrDamaged},
-		"another image":        {[]entry{headWithImage("x", 1), empty, plain(imageName, "y")}, ErrDamaged},
-		"a longer image":       {[]entry{headWithImage("x", 1), empty, plain(imageName, "xx")}, ErrDamaged},
-		"an image that links":  {[]entry{headWithImage("", 0), empty, {header: tar.Header{Name: imageName, Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}}, ErrDamaged},
-		"a later workdir":      {[]entry{plain(headName, `{"format":1,"workdir_format":9}`), empty}, ErrVersion},
-		"a later manifest":     {[]entry{head(), plain(manifestName, `{"format":7}`)}, ErrVersion},
-		"another tar":          {[]entry{plain("etc/passwd", "x")}, ErrNotBundle},
+		"a control character": {[]entry{head(file("recorded/\x1b[31m", "x")), empty, plain("recorded/\x1b[31m", "x")},
+			ErrDamaged},
+		"not announced": {[]entry{head(), empty, plain("recorded/x", "x")}, ErrDamaged},
+		"announced twice": {[]entry{head(file("recorded/x", "x"), file("recorded/x", "x")), empty,
+			plain("recorded/x", "x")}, ErrDamaged},
+		"there twice": {[]entry{head(file("recorded/x", "x")), empty, plain("recorded/x", "x"),
+			plain("recorded/x", "x")}, ErrDamaged},
+		"missing":      {[]entry{head(file("recorded/x", "x")), empty}, ErrDamaged},
+		"another text": {[]entry{head(file("recorded/x", "x")), empty, plain("recorded/x", "y")}, ErrDamaged},
+		"longer":       {[]entry{head(file("recorded/x", "x")), empty, plain("recorded/x", "xx")}, ErrDamaged},
+		"a file and a folder": {[]entry{head(file("recorded/x", "x"), file("recorded/x/y", "y")), empty,
+			plain("recorded/x", "x"), plain("recorded/x/y", "y")}, ErrDamaged},
+		"a link": {[]entry{head(file("recorded/x", "")), empty, link}, ErrDamaged},
+		"huge":   {[]entry{head(huge), empty, plain("recorded/x", "x")}, ErrDamaged},
+		"an unknown kind": {[]entry{head(), plain(manifestName, `{"format":1,"collections":[{"kind":"../x"}]}`)},
+			ErrDamaged},
+		"a later format":      {[]entry{plain(headName, `{"format":5,"workdir_format":1}`), empty}, ErrVersion},
+		"no image announced":  {[]entry{plain(headName, `{"format":2,"workdir_format":1}`), empty}, ErrDamaged},
+		"an image announced":  {[]entry{plain(headName, `{"format":1,"workdir_format":1,"image":{}}`), empty}, ErrDamaged},
+		"no image":            {[]entry{headWithImage("x", 1), empty}, ErrDamaged},
+		"an unexpected image": {[]entry{head(), empty, plain(imageName, "x")}, ErrDamaged},
+		"two images": {[]entry{headWithImage("x", 1), empty, plain(imageName, "x"), plain(imageName, "x")},
+			ErrDamaged},
+		"another image":  {[]entry{headWithImage("x", 1), empty, plain(imageName, "y")}, ErrDamaged},
+		"a longer image": {[]entry{headWithImage("x", 1), empty, plain(imageName, "xx")}, ErrDamaged},
+		"an image that links": {[]entry{headWithImage("", 0), empty,
+			{header: tar.Header{Name: imageName, Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}}, ErrDamaged},
+		"a later workdir":  {[]entry{plain(headName, `{"format":1,"workdir_format":9}`), empty}, ErrVersion},
+		"a later manifest": {[]entry{head(), plain(manifestName, `{"format":7}`)}, ErrVersion},
+		"another tar":      {[]entry{plain("etc/passwd", "x")}, ErrNotBundle},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -318,13 +329,15 @@ func TestBombDoesNotFillTheDisk(t *testing.T) {
 	bomb := pack(t, head(file("recorded/x", zeros)), plain(manifestName, `{"format":1}`), plain("recorded/x", zeros))
 	wd := lock(t)
 	_, err := load(context.Background(), wd, bytes.NewReader(bomb), archive.Limits{}, nil)
-	if !errors.Is(err, archive.ErrLimit) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "times its size") {
+	if !errors.Is(err, archive.ErrLimit) || errors.Is(err, ErrDamaged) ||
+		!strings.Contains(err.Error(), "times its size") {
 		t.Errorf("%d bytes: %v", len(bomb), err)
 	}
 	same(t, nil, content(t, wd))
 	limits := archive.Default()
 	limits.FileBytes = 1 << 20
-	if _, err := load(context.Background(), wd, bytes.NewReader(bomb), limits, nil); !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "has over 1048576 bytes") {
+	if _, err := load(context.Background(), wd, bytes.NewReader(bomb), limits, nil); !errors.Is(err, archive.ErrLimit) ||
+		!strings.Contains(err.Error(), "has over 1048576 bytes") {
 		t.Errorf("one large file: %v", err)
 	}
 	limits = archive.Default()

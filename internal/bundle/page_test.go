@@ -118,7 +118,8 @@ func TestPageThatDiffersIsRefused(t *testing.T) {
 				entries = append(entries, e)
 			}
 		}
-		if _, err := load(t.Context(), lock(t), bytes.NewReader(pack(t, entries...)), archive.Limits{}, nil); !errors.Is(err, ErrDamaged) {
+		if _, err := load(t.Context(), lock(t), bytes.NewReader(pack(t, entries...)), archive.Limits{}, nil); !errors.Is(err,
+			ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

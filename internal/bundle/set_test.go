@@ -89,7 +89,8 @@ func TestEqualFilesOfASetAreSavedOnce(t *testing.T) {
 func TestLoadRefusesASet(t *testing.T) {
 	wd := filled(t)
 	before := content(t, wd)
-	if _, err := load(t.Context(), wd, bytes.NewReader(saveSet(t, pair(t))), archive.Limits{}, nil); !errors.Is(err, ErrSet) || !strings.Contains(err.Error(), "a, b") {
+	if _, err := load(t.Context(), wd, bytes.NewReader(saveSet(t, pair(t))), archive.Limits{}, nil); !errors.Is(err,
+		ErrSet) || !strings.Contains(err.Error(), "a, b") {
 		t.Error(err)
 	}
 	same(t, before, content(t, wd))
@@ -107,22 +108,27 @@ func TestHostileSets(t *testing.T) {
 	x := file("recorded/x", "x")
 	a, b := plain("a/manifest.json", empty), plain("b/manifest.json", empty)
 	for name, entries := range map[string][]entry{
-		"no nodes":                 {headOfSet()},
-		"upwards":                  {headOfSet(HeadNode{Name: ".."}), plain("../manifest.json", empty)},
-		"hidden":                   {headOfSet(HeadNode{Name: ".shared"}), plain(".shared/manifest.json", empty)},
-		"a path":                   {headOfSet(HeadNode{Name: "a/b"}), plain("a/b/manifest.json", empty)},
-		"no name":                  {headOfSet(HeadNode{}), plain("/manifest.json", empty)},
-		"a list":                   {headOfSet(HeadNode{Name: "a,b"}), plain("a,b/manifest.json", empty)},
-		"a control character":      {headOfSet(HeadNode{Name: "a\x1b"}), plain("a\x1b/manifest.json", empty)},
-		"twice":                    {headOfSet(HeadNode{Name: "a"}, HeadNode{Name: "a"}), a, a},
-		"not in order":             {headOfSet(HeadNode{Name: "b"}, HeadNode{Name: "a"}), b, a},
-		"a manifest is missing":    {headOfSet(HeadNode{Name: "a"}, HeadNode{Name: "b"}), a},
-		"a file of another node":   {headOfSet(HeadNode{"a", []workdir.File{x}}, HeadNode{Name: "b"}), a, b, plain("b/recorded/x", "x")},
-		"the file of a copy":       {headOfSet(HeadNode{"a", []workdir.File{x}}, HeadNode{"b", []workdir.File{x}}), a, b, plain("a/recorded/x", "x"), plain("b/recorded/x", "x")},
+		"no nodes":              {headOfSet()},
+		"upwards":               {headOfSet(HeadNode{Name: ".."}), plain("../manifest.json", empty)},
+		"hidden":                {headOfSet(HeadNode{Name: ".shared"}), plain(".shared/manifest.json", empty)},
+		"a path":                {headOfSet(HeadNode{Name: "a/b"}), plain("a/b/manifest.json", empty)},
+		"no name":               {headOfSet(HeadNode{}), plain("/manifest.json", empty)},
+		"a list":                {headOfSet(HeadNode{Name: "a,b"}), plain("a,b/manifest.json", empty)},
+		"a control character":   {headOfSet(HeadNode{Name: "a\x1b"}), plain("a\x1b/manifest.json", empty)},
+		"twice":                 {headOfSet(HeadNode{Name: "a"}, HeadNode{Name: "a"}), a, a},
+		"not in order":          {headOfSet(HeadNode{Name: "b"}, HeadNode{Name: "a"}), b, a},
+		"a manifest is missing": {headOfSet(HeadNode{Name: "a"}, HeadNode{Name: "b"}), a},
+		"a file of another node": {headOfSet(HeadNode{"a", []workdir.File{x}}, HeadNode{Name: "b"}), a, b,
+			plain("b/recorded/x", "x")},
+		"the file of a copy": {headOfSet(HeadNode{"a", []workdir.File{x}}, HeadNode{"b", []workdir.File{x}}), a, b,
+			plain("a/recorded/x", "x"), plain("b/recorded/x", "x")},
 		"a copy of a missing file": {headOfSet(HeadNode{"a", []workdir.File{x}}, HeadNode{"b", []workdir.File{x}}), a, b},
-		"a copy of another text":   {headOfSet(HeadNode{"a", []workdir.File{x}}, HeadNode{"b", []workdir.File{x}}), a, b, plain("a/recorded/x", "y")},
-		"a copy upwards":           {headOfSet(HeadNode{"a", []workdir.File{x}}, HeadNode{"b", []workdir.File{file("recorded/../../x", "x")}}), a, b, plain("a/recorded/x", "x")},
-		"a copy is a folder":       {headOfSet(HeadNode{"a", []workdir.File{x}}, HeadNode{"b", []workdir.File{x, file("recorded/x/y", "x")}}), a, b, plain("a/recorded/x", "x")},
+		"a copy of another text": {headOfSet(HeadNode{"a", []workdir.File{x}}, HeadNode{"b", []workdir.File{x}}), a, b,
+			plain("a/recorded/x", "y")},
+		"a copy upwards": {headOfSet(HeadNode{"a", []workdir.File{x}},
+			HeadNode{"b", []workdir.File{file("recorded/../../x", "x")}}), a, b, plain("a/recorded/x", "x")},
+		"a copy is a folder": {headOfSet(HeadNode{"a", []workdir.File{x}},
+			HeadNode{"b", []workdir.File{x, file("recorded/x/y", "x")}}), a, b, plain("a/recorded/x", "x")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nodes := pair(t)
@@ -147,7 +153,8 @@ func TestCopiesAreLimited(t *testing.T) {
 	x := file("recorded/x", text)
 	limits := archive.Default()
 	limits.Bytes = 3 << 10
-	bundle := pack(t, headOfSet(HeadNode{"a", []workdir.File{x}}, HeadNode{"b", []workdir.File{x, file("recorded/y", text), file("recorded/z", text), file("recorded/zz", text)}}),
+	bundle := pack(t, headOfSet(HeadNode{"a", []workdir.File{x}},
+		HeadNode{"b", []workdir.File{x, file("recorded/y", text), file("recorded/z", text), file("recorded/zz", text)}}),
 		plain("a/manifest.json", `{"format":1}`), plain("b/manifest.json", `{"format":1}`), plain("a/recorded/x", text))
 	if _, err := loadSet(t, bundle, limits, pair(t)...); !errors.Is(err, archive.ErrLimit) {
 		t.Error(err)

@@ -27,7 +27,8 @@ func TestRun(t *testing.T) {
 	}
 	expect.Equal(t, string(out), "$HOME `id` ; ls *\n", "the arguments")
 	dir := t.TempDir()
-	out, err = Run(context.Background(), Command{Argv: []string{"sh", "-c", "pwd; echo $X; env | wc -l"}, Env: []string{"X=1"}, Dir: dir})
+	out, err = Run(context.Background(), Command{Argv: []string{"sh", "-c", "pwd; echo $X; env | wc -l"},
+		Env: []string{"X=1"}, Dir: dir})
 	if want := dir + "\n1\n"; err != nil || !strings.HasPrefix(string(out), want) {
 		t.Errorf("got %q, %v, want %q", out, err, want)
 	}
@@ -38,7 +39,8 @@ func TestErrorHoldsTheReasonOfTheProgram(t *testing.T) {
 	for _, c := range []struct {
 		script, want string
 	}{
-		{"echo out; echo 'OFPT_ERROR: OFPBMC_BAD_PREREQ' >&2; echo '00000000  06 0e' >&2; exit 3", "sh: exit status 3: OFPT_ERROR: OFPBMC_BAD_PREREQ"},
+		{"echo out; echo 'OFPT_ERROR: OFPBMC_BAD_PREREQ' >&2; echo '00000000  06 0e' >&2; exit 3",
+			"sh: exit status 3: OFPT_ERROR: OFPBMC_BAD_PREREQ"},
 		{"echo 'only here'; exit 1", "sh: exit status 1: only here"},
 		{"exit 2", "sh -c exit 2: exit status 2"},
 		{"kill -9 $$", "sh -c kill -9 $$: signal: killed"},
@@ -54,7 +56,8 @@ func TestErrorHoldsTheReasonOfTheProgram(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("long ", 1<<15)
-	if _, err := Run(context.Background(), Command{Argv: []string{"false", long}}); err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "...: ") {
+	if _, err := Run(context.Background(), Command{Argv: []string{"false", long}}); err == nil ||
+		len(err.Error()) > 1000 || !strings.Contains(err.Error(), "...: ") {
 		t.Errorf("a long argument: %.1000v", err)
 	}
 	_, err := Run(context.Background(), Command{Argv: []string{"no-such-program-here"}})

@@ -33,7 +33,8 @@ func readAll(t testing.TB, text string, options Options) (lines []read, result R
 		if !line.At.IsZero() {
 			at = line.At.Format(time.RFC3339Nano)
 		}
-		lines = append(lines, read{at, string(line.Program), string(line.Host), string(line.Module), string(line.Thread), line.Level, string(line.Text)})
+		lines = append(lines, read{at, string(line.Program), string(line.Host), string(line.Module), string(line.Thread),
+			line.Level, string(line.Text)})
 	}
 }
 
@@ -84,13 +85,15 @@ func TestFormats(t *testing.T) {
 		"syslog of RFC 3339": {"2026-02-10T17:52:37.000250+01:00 compute-1 ovs-vsctl: ovs|00001|vsctl|INFO|Called as ovs-vsctl show",
 			read{"2026-02-10T16:52:37.00025Z", "ovs-vsctl", "compute-1", "vsctl", "", Info, "Called as ovs-vsctl show"}},
 		"OpenStack": {"2023-11-23 02:53:06.226 5571 INFO ovsdbapp.backend.ovs_idl.vlog [-] tcp:127.0.0.1:6640: connected",
-			read{"2023-11-23T01:53:06.226Z", own, "", "ovsdbapp.backend.ovs_idl.vlog", "", Info, "tcp:127.0.0.1:6640: connected"}},
+			read{"2023-11-23T01:53:06.226Z", own, "", "ovsdbapp.backend.ovs_idl.vlog", "", Info,
+				"tcp:127.0.0.1:6640: connected"}},
 		"OpenStack with a request": {"2023-11-23 02:53:06.226 5571 WARNING neutron.agent [None req-1 - - - - -] a [b] c",
 			read{"2023-11-23T01:53:06.226Z", own, "", "neutron.agent", "", Warn, "a [b] c"}},
 		"vlog with another text": {"2022-03-25T00:00:12.913Z|no number|WARN|x",
 			read{"2022-03-25T00:00:12.913Z", own, "", "", "", Unknown, "no number|WARN|x"}},
 		"Open vSwitch 1.x": {"Oct 30 20:50:21|00466|netdev|WARN|failed to get flags for network device qr-aee0b42e-33: No such device",
-			read{"2025-10-30T19:50:21Z", own, "", "netdev", "", Warn, "failed to get flags for network device qr-aee0b42e-33: No such device"}},
+			read{"2025-10-30T19:50:21Z", own, "", "netdev", "", Warn,
+				"failed to get flags for network device qr-aee0b42e-33: No such device"}},
 		"syslog without a process ID": {"May 24 20:51:10 n1 ovs-vswitchd: ovs|00170|poll_loop(urcu5)|DBG|wakeup due to [POLLIN] on fd 37",
 			read{"2025-05-24T19:51:10Z", "ovs-vswitchd", "n1", "poll_loop", "urcu5", Debug, "wakeup due to [POLLIN] on fd 37"}},
 		"syslog with a priority": {"<28>May 24 20:51:10 n1 ovs-vswitchd[7]: ovs|00592|bridge|WARN|could not",
@@ -161,7 +164,8 @@ func TestZoneOfASyslog(t *testing.T) {
 		"Apr  6 06:36:10 compute-1 ovn_controller[1]: 2024-04-06T12:13:09.913Z|00001|a|INFO|b": "<nil>",
 		"Apr  6 06:36:10 compute-1 ovn_controller[1]: ovs|00001|a|INFO|b":                      "<nil>",
 	} {
-		_, result := readAll(t, line+"\n", Options{Location: time.UTC, Reference: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)})
+		_, result := readAll(t, line+"\n", Options{Location: time.UTC,
+			Reference: time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)})
 		expect.Equal(t, strings.ReplaceAll(fmt.Sprint(result.Zone), "UTC", "<nil>"), want, line)
 	}
 }

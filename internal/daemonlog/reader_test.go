@@ -58,7 +58,8 @@ func TestRealSyslog(t *testing.T) {
 	}
 	defer server.Close()
 	_, port, _ := net.SplitHostPort(server.LocalAddr().String())
-	send := exec.Command("ovs-vsctl", "--syslog-method=udp:127.0.0.1:"+port, "-vsyslog:info", "--db=unix:/nonexistent", "--timeout=1", "show")
+	send := exec.Command("ovs-vsctl", "--syslog-method=udp:127.0.0.1:"+port, "-vsyslog:info", "--db=unix:/nonexistent",
+		"--timeout=1", "show")
 	if err := send.Run(); err == nil {
 		t.Fatal("it found a database")
 	}
@@ -71,8 +72,10 @@ func TestRealSyslog(t *testing.T) {
 		}
 		_, sent, _ := strings.Cut(string(raw[:n]), ">")   // the facility and severity
 		for _, tag := range []string{"ovs-vsctl: ", ""} { // by syslog(3), and by --syslog-method=unix:
-			lines, result := readAll(t, "Apr  6 06:36:09 compute-1 "+tag+sent+"\n", Options{Location: time.UTC, Reference: time.Now()})
-			if result.Continued > 0 || lines[0].Host != "compute-1" || lines[0].Level == Unknown || lines[0].Module == "" || !strings.Contains(lines[0].Text, "unix:/nonexistent") {
+			lines, result := readAll(t, "Apr  6 06:36:09 compute-1 "+tag+sent+"\n",
+				Options{Location: time.UTC, Reference: time.Now()})
+			if result.Continued > 0 || lines[0].Host != "compute-1" || lines[0].Level == Unknown || lines[0].Module == "" ||
+				!strings.Contains(lines[0].Text, "unix:/nonexistent") {
 				t.Errorf("%q: %+v", sent, lines)
 			}
 			if tag != "" {
@@ -87,7 +90,8 @@ func TestRealSyslog(t *testing.T) {
 // TestCapturedLogs reads the logs in a real sos report: of Open vSwitch, and of a Neutron agent, whose
 // tracebacks continue lines.
 func TestCapturedLogs(t *testing.T) {
-	for pattern, unknown := range map[string]int{"ovs-vswitchd.log": 0, "ovsdb-server.log": 0, "neutron-openvswitch-agent.log": 0} {
+	for pattern, unknown := range map[string]int{"ovs-vswitchd.log": 0, "ovsdb-server.log": 0,
+		"neutron-openvswitch-agent.log": 0} {
 		captures.Captured(t, pattern, 1<<20, func(content []byte) {
 			lines, result := readAll(t, string(content), Options{Location: time.UTC})
 			bad := 0
@@ -192,7 +196,8 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := Read(t.Context(), filepath.Dir(path), "a", Options{}, nil); err == nil || !strings.Contains(err.Error(), "a folder") {
+	if _, err := Read(t.Context(), filepath.Dir(path), "a", Options{}, nil); err == nil ||
+		!strings.Contains(err.Error(), "a folder") {
 		t.Error(err)
 	}
 }

@@ -54,7 +54,8 @@ func TestInputHasTheNamesThatTracesTake(t *testing.T) {
 }
 
 func TestParseRefusesWhatIsNoPacket(t *testing.T) {
-	for _, text := range []string{"a b=", "nw_src=", "=5", "in-port=1", "Bad openflow flow syntax: in_port=6", strings.Repeat("a=1,b=2,", 10) + "c;d", manyFields()} {
+	for _, text := range []string{"a b=", "nw_src=", "=5", "in-port=1", "Bad openflow flow syntax: in_port=6",
+		strings.Repeat("a=1,b=2,", 10) + "c;d", manyFields()} {
 		if p, err := flow.Parse(text); err == nil {
 			t.Errorf("%.80q was read as %s", text, p)
 		}
@@ -77,7 +78,8 @@ func TestParseKnowsTheOtherNamesOfFields(t *testing.T) {
 func TestHeadersAreWhatAnotherNodeReceives(t *testing.T) {
 	p := parse(t, "recirc_id=0x14,ct_state=new|trk,ct_zone=8,eth,icmp,reg0=0x5,xreg4=0x1,metadata=0x3,tun_id=0x4,tun_metadata0=0x30004,in_port=3,pkt_mark=0x1,vlan_tci=0x0000,dl_src=0a:00:00:00:00:01,nw_src=10.0.0.1,icmp_type=8")
 	expect.Equal(t, p.Headers().String(), "icmp,vlan_tci=0x0000,dl_src=0a:00:00:00:00:01,nw_src=10.0.0.1,icmp_type=8")
-	expect.Equal(t, p.WithoutPipeline().String(), "icmp,in_port=3,pkt_mark=0x1,vlan_tci=0x0000,dl_src=0a:00:00:00:00:01,nw_src=10.0.0.1,icmp_type=8")
+	expect.Equal(t, p.WithoutPipeline().String(),
+		"icmp,in_port=3,pkt_mark=0x1,vlan_tci=0x0000,dl_src=0a:00:00:00:00:01,nw_src=10.0.0.1,icmp_type=8")
 }
 
 func TestProtocols(t *testing.T) {
@@ -153,7 +155,8 @@ func TestSetMasked(t *testing.T) {
 		}
 	}
 	p := parse(t, "nw_src=10.1.2.3,dl_src=x")
-	for name, value := range map[string]string{"nw_src": "fe80::1/64", "dl_src": "0a:00:00:00:00:01/ff:ff", "tp_src": "a/b"} {
+	for name, value := range map[string]string{"nw_src": "fe80::1/64", "dl_src": "0a:00:00:00:00:01/ff:ff",
+		"tp_src": "a/b"} {
 		if err := p.SetMasked(name, value); err == nil {
 			t.Errorf("%s=%s was set", name, value)
 		}
@@ -169,7 +172,8 @@ func TestClonesAreIndependent(t *testing.T) {
 		t.Error("packets compare wrongly")
 	}
 	advertisement := parse(t, "icmp6,icmp_type=136,nd_target=fe80::1")
-	for options, want := range map[string]bool{"nd_sll=00:00:00:00:00:00,nd_tll=00:00:00:00:00:00": true, "nd_tll=02:00:00:00:00:01": false} {
+	for options, want := range map[string]bool{"nd_sll=00:00:00:00:00:00,nd_tll=00:00:00:00:00:00": true,
+		"nd_tll=02:00:00:00:00:01": false} {
 		expect.Equal(t, advertisement.SameHeaders(parse(t, "icmp6,icmp_type=136,nd_target=fe80::1,"+options)), want, options)
 	}
 }

@@ -32,11 +32,14 @@ func TestLinks(t *testing.T) {
 `
 	addr, network := netip.MustParseAddr, netip.MustParsePrefix
 	want := []Link{
-		{Index: 1, Name: "lo", MTU: 65536, MAC: "00:00:00:00:00:00", Up: true, Carrier: true, Addresses: []netip.Addr{addr("127.0.0.1")},
-			Assigned: []Address{{Network: network("127.0.0.1/8"), Scope: "host"}}},
-		{Index: 6, Name: "eth0.7", MTU: 1496, Kind: "veth", MAC: "7a:36:fd:dd:03:a8", Up: true, Carrier: true, Master: "ovs-system", Peer: "eth0",
+		{Index: 1, Name: "lo", MTU: 65536, MAC: "00:00:00:00:00:00", Up: true, Carrier: true,
+			Addresses: []netip.Addr{addr("127.0.0.1")},
+			Assigned:  []Address{{Network: network("127.0.0.1/8"), Scope: "host"}}},
+		{Index: 6, Name: "eth0.7", MTU: 1496, Kind: "veth", MAC: "7a:36:fd:dd:03:a8", Up: true, Carrier: true,
+			Master: "ovs-system", Peer: "eth0",
 			Addresses: []netip.Addr{addr("172.16.0.1"), addr("fd16::1")},
-			Assigned:  []Address{{Network: network("172.16.0.1/24"), Scope: "global"}, {Network: network("fd16::1/64"), Scope: "global"}}},
+			Assigned: []Address{{Network: network("172.16.0.1/24"), Scope: "global"},
+				{Network: network("fd16::1/64"), Scope: "global"}}},
 		{Index: 9, Name: "genev_sys_6081", MTU: 65000, Up: true, Carrier: true, Master: "ovs-system"},
 		{Index: 12, Name: "tun0", MTU: 1400, Up: true, Addresses: []netip.Addr{addr("10.9.0.1")},
 			Assigned: []Address{{Network: network("10.9.0.1/32"), Peer: addr("10.9.0.2"), Scope: "global"}}},
@@ -71,8 +74,10 @@ multicast ff00::/8 dev eth0 table local proto kernel metric 256 pref medium
 		mtu    int
 	}
 	want := []way{
-		{to("0.0.0.0/0"), "eth0", 0}, {to("0.0.0.0/0"), "wlan0", 0}, {to("172.16.0.0/24"), "eth0", 1400}, {to("172.17.0.0/24"), "br-ex", 1300},
-		{to("10.7.0.0/16"), "eth0", 0}, {to("10.8.0.9/32"), "eth2", 0}, {to("fd16::/64"), "eth0", 0}, {to("::/0"), "eth0", 1280},
+		{to("0.0.0.0/0"), "eth0", 0}, {to("0.0.0.0/0"), "wlan0", 0}, {to("172.16.0.0/24"), "eth0", 1400},
+		{to("172.17.0.0/24"), "br-ex", 1300},
+		{to("10.7.0.0/16"), "eth0", 0}, {to("10.8.0.9/32"), "eth2", 0}, {to("fd16::/64"), "eth0", 0},
+		{to("::/0"), "eth0", 1280},
 	}
 	var got []way
 	for _, r := range Routes(text) {
@@ -96,13 +101,17 @@ local default dev lo table 100 proto 3 scope host
 `
 	to, addr := netip.MustParsePrefix, netip.MustParseAddr
 	want := []Route{
-		{To: to("0.0.0.0/0"), Type: Unicast, Table: "16", Via: addr("169.254.106.115"), Device: "rfp-4f0a8a26-c", Protocol: "static", OnLink: true},
+		{To: to("0.0.0.0/0"), Type: Unicast, Table: "16", Via: addr("169.254.106.115"), Device: "rfp-4f0a8a26-c",
+			Protocol: "static", OnLink: true},
 		{To: to("10.7.0.0/16"), Type: Unicast, Table: Main, Device: "eth0", Protocol: "static", Metric: 100,
-			NextHops: []NextHop{{Via: addr("10.0.0.5"), Device: "eth0", Weight: 1}, {Via: addr("10.0.0.6"), Device: "eth1", Weight: 3, OnLink: true}}},
+			NextHops: []NextHop{{Via: addr("10.0.0.5"), Device: "eth0", Weight: 1},
+				{Via: addr("10.0.0.6"), Device: "eth1", Weight: 3, OnLink: true}}},
 		{To: to("::/0"), Type: "unreachable", Table: "unspec", Device: "lo", Protocol: "kernel", Metric: 4294967295},
 		{To: to("0.0.0.0/0"), Type: "local", Table: "100", Device: "lo", Protocol: "3", Scope: "host"},
-		{To: to("10.1.0.0/24"), Type: Unicast, Table: Main, Via: addr("fe80::1"), Device: "eth0", MTU: 1400, Unknown: []string{"advmss", "1360"}},
-		{To: to("10.2.0.0/24"), Type: Unicast, Table: Main, Device: "qr-1", Protocol: "kernel", Scope: "link", Source: addr("10.2.0.1")},
+		{To: to("10.1.0.0/24"), Type: Unicast, Table: Main, Via: addr("fe80::1"), Device: "eth0", MTU: 1400,
+			Unknown: []string{"advmss", "1360"}},
+		{To: to("10.2.0.0/24"), Type: Unicast, Table: Main, Device: "qr-1", Protocol: "kernel", Scope: "link",
+			Source: addr("10.2.0.1")},
 	}
 	if got := AllRoutes(text); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
@@ -111,12 +120,14 @@ local default dev lo table 100 proto 3 scope host
 
 func TestRulesAndNeighbours(t *testing.T) {
 	rules := Rules("0:\tfrom all lookup local \n71743:\tfrom 10.2.0.9 lookup 16 proto static\nnothing\n", true)
-	if want := []Rule{{0, "from all lookup local", true}, {71743, "from 10.2.0.9 lookup 16 proto static", true}}; !slices.Equal(rules, want) {
+	if want := []Rule{{0, "from all lookup local", true},
+		{71743, "from 10.2.0.9 lookup 16 proto static", true}}; !slices.Equal(rules, want) {
 		t.Errorf("%+v\nwant %+v", rules, want)
 	}
 	neighbours := Neighbours("10.0.0.1 dev eth0 lladdr 02:00:00:00:00:01 REACHABLE\nfe80::1 dev eth0 lladdr 02:00:00:00:00:01 router STALE\n10.0.0.9 dev eth0 FAILED\n?\n")
 	addr := netip.MustParseAddr
-	want := []Neighbour{{addr("10.0.0.1"), "eth0", "02:00:00:00:00:01", "REACHABLE"}, {addr("fe80::1"), "eth0", "02:00:00:00:00:01", "STALE"}, {addr("10.0.0.9"), "eth0", "", "FAILED"}}
+	want := []Neighbour{{addr("10.0.0.1"), "eth0", "02:00:00:00:00:01", "REACHABLE"},
+		{addr("fe80::1"), "eth0", "02:00:00:00:00:01", "STALE"}, {addr("10.0.0.9"), "eth0", "", "FAILED"}}
 	if !slices.Equal(neighbours, want) {
 		t.Errorf("%+v\nwant %+v", neighbours, want)
 	}

@@ -29,7 +29,8 @@ func TestLongLinesAreSkipped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			skipped, err := lines.Read(strings.NewReader(c.text), func(line []byte) error { got = append(got, string(line)); return nil })
+			skipped, err := lines.Read(strings.NewReader(c.text),
+				func(line []byte) error { got = append(got, string(line)); return nil })
 			if err != nil {
 				t.Fatal(err)
 			}

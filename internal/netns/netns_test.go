@@ -44,10 +44,13 @@ func TestReadFindsTheNodesOwnNamespaceAndNamedOnes(t *testing.T) {
 	}
 	expect.Equal(t, names(), []string{"qrouter-1"}, "without the node's routes")
 	write(wd.Recorded(workdir.RecordedKernelRoutes), "default via 10.0.0.1 dev eth0\n")
-	write(wd.HostRecorded(workdir.HostSysctl), "net.ipv4.ip_forward = 1\nkernel.core_pattern = |/bin/sh\nnet.ipv4.conf.eth0/7.rp_filter = 2\n")
+	write(wd.HostRecorded(workdir.HostSysctl),
+		"net.ipv4.ip_forward = 1\nkernel.core_pattern = |/bin/sh\nnet.ipv4.conf.eth0/7.rp_filter = 2\n")
 	expect.Equal(t, names(), []string{Own, "qrouter-1"}, "with them")
 	list, _ := Read(&wd.Data)
-	expect.Equal(t, list[0].Sysctls, map[string]string{"net.ipv4.ip_forward": "1", "net.ipv4.conf.eth0/7.rp_filter": "2"}, "settings")
+	expect.Equal(t, list[0].Sysctls, map[string]string{"net.ipv4.ip_forward": "1", "net.ipv4.conf.eth0/7.rp_filter": "2"},
+		"settings")
 	expect.Equal(t, list[1].HasRules, [2]bool{false, true}, "families with rules")
-	expect.Equal(t, list[1].Filters, wd.NamespaceRecorded("qrouter-1", workdir.NamespaceFilters), "the path of the filters")
+	expect.Equal(t, list[1].Filters, wd.NamespaceRecorded("qrouter-1", workdir.NamespaceFilters),
+		"the path of the filters")
 }

@@ -25,7 +25,8 @@ func TestSourceOf(t *testing.T) {
 local 172.18.0.2 dev breth0 table local proto kernel scope host src 172.18.0.2
 `)
 	n := Namespace{Links: links, Routes: routes}
-	for to, want := range map[string]string{"10.96.3.4": "169.254.169.2", "10.244.2.6": "10.244.1.2", "172.18.0.3": "172.18.0.2", "172.18.0.2": "172.18.0.2", "8.8.8.8": "172.18.0.2"} {
+	for to, want := range map[string]string{"10.96.3.4": "169.254.169.2", "10.244.2.6": "10.244.1.2",
+		"172.18.0.3": "172.18.0.2", "172.18.0.2": "172.18.0.2", "8.8.8.8": "172.18.0.2"} {
 		if got, ok := n.SourceOf(netip.MustParseAddr(to)); !ok || got.String() != want {
 			t.Errorf("to %s: %v, want %s", to, got, want)
 		}

@@ -19,17 +19,24 @@ func TestLackingBits(t *testing.T) {
 		lacking         []string
 		held            bool
 	}{
-		"the same":                    {tcp, "recirc_id=0,eth,tcp,in_port=1,dl_dst=02:00:00:00:00:02,nw_src=10.0.0.0/16,nw_dst=10.0.0.2,nw_ecn=0,nw_frag=no,tp_dst=0x50/0xfff0", nil, true},
-		"fewer bits":                  {tcp, "recirc_id=0,eth,tcp,in_port=1,nw_src=10.0.0.0/8,nw_frag=no", nil, true},
-		"a longer prefix":             {tcp, "recirc_id=0,eth,tcp,in_port=1,nw_src=10.0.0.0/17,nw_frag=no", []string{"nw_src"}, true},
-		"all bits of a port":          {tcp, "recirc_id=0,eth,tcp,in_port=1,nw_frag=no,tp_dst=80", []string{"tp_dst"}, true},
-		"another field":               {tcp, "recirc_id=0,eth,tcp,in_port=1,nw_ttl=64,nw_tos=0,nw_frag=no", []string{"nw_tos", "nw_ttl"}, true},
-		"flags":                       {tcp, "recirc_id=0,ct_state=-new+trk,eth,tcp,in_port=1,nw_frag=no,tcp_flags=-psh", []string{"ct_state", "tcp_flags"}, true},
-		"flags that it has":           {strings.Replace(strings.Replace(tcp, "ct_state(0/0)", "ct_state(-new+est+trk)", 1), "tcp_flags(0/0)", "tcp_flags(-psh)", 1), "recirc_id=0,ct_state=-new+trk,eth,tcp,in_port=1,nw_frag=no,tcp_flags=-psh", nil, true},
-		"no VLAN tag":                 {tcp, "recirc_id=0,eth,tcp,in_port=1,vlan_tci=0x0000/0x1fff,nw_frag=no", nil, true},
-		"neighbour discovery of echo": {echo, "recirc_id=0,eth,icmp6,in_port=1,nw_frag=no,icmp_type=0x80/0xfc,nd_target=::", []string{"nd_target"}, false},
-		"the operation of ARP":        {arp, "recirc_id=0,eth,arp,in_port=1,dl_src=02:00:00:00:00:01,dl_dst=ff:ff:ff:ff:ff:ff,arp_spa=10.0.0.1,arp_tpa=10.0.0.2,arp_op=1,arp_sha=02:00:00:00:00:01", nil, true},
-		"without -m":                  {"recirc_id(0),in_port(1),eth_type(0x0800),ipv4(dst=10.0.0.2,proto=17,frag=no)", "recirc_id=0,eth,udp,in_port=1,nw_dst=10.0.0.2,nw_frag=no,tp_dst=53", []string{"tp_dst"}, true},
+		"the same":   {tcp, "recirc_id=0,eth,tcp,in_port=1,dl_dst=02:00:00:00:00:02,nw_src=10.0.0.0/16,nw_dst=10.0.0.2,nw_ecn=0,nw_frag=no,tp_dst=0x50/0xfff0", nil, true},
+		"fewer bits": {tcp, "recirc_id=0,eth,tcp,in_port=1,nw_src=10.0.0.0/8,nw_frag=no", nil, true},
+		"a longer prefix": {tcp, "recirc_id=0,eth,tcp,in_port=1,nw_src=10.0.0.0/17,nw_frag=no",
+			[]string{"nw_src"}, true},
+		"all bits of a port": {tcp, "recirc_id=0,eth,tcp,in_port=1,nw_frag=no,tp_dst=80", []string{"tp_dst"}, true},
+		"another field": {tcp, "recirc_id=0,eth,tcp,in_port=1,nw_ttl=64,nw_tos=0,nw_frag=no",
+			[]string{"nw_tos", "nw_ttl"}, true},
+		"flags": {tcp, "recirc_id=0,ct_state=-new+trk,eth,tcp,in_port=1,nw_frag=no,tcp_flags=-psh",
+			[]string{"ct_state", "tcp_flags"}, true},
+		"flags that it has": {strings.Replace(strings.Replace(tcp, "ct_state(0/0)", "ct_state(-new+est+trk)", 1),
+			"tcp_flags(0/0)", "tcp_flags(-psh)", 1), "recirc_id=0,ct_state=-new+trk,eth,tcp,in_port=1,nw_frag=no,tcp_flags=-psh",
+			nil, true},
+		"no VLAN tag": {tcp, "recirc_id=0,eth,tcp,in_port=1,vlan_tci=0x0000/0x1fff,nw_frag=no", nil, true},
+		"neighbour discovery of echo": {echo, "recirc_id=0,eth,icmp6,in_port=1,nw_frag=no,icmp_type=0x80/0xfc,nd_target=::",
+			[]string{"nd_target"}, false},
+		"the operation of ARP": {arp, "recirc_id=0,eth,arp,in_port=1,dl_src=02:00:00:00:00:01,dl_dst=ff:ff:ff:ff:ff:ff,arp_spa=10.0.0.1,arp_tpa=10.0.0.2,arp_op=1,arp_sha=02:00:00:00:00:01", nil, true},
+		"without -m": {"recirc_id(0),in_port(1),eth_type(0x0800),ipv4(dst=10.0.0.2,proto=17,frag=no)",
+			"recirc_id=0,eth,udp,in_port=1,nw_dst=10.0.0.2,nw_frag=no,tp_dst=53", []string{"tp_dst"}, true},
 	} {
 		fields, held := Lacking(test.match, test.megaflow)
 		slices.Sort(fields)

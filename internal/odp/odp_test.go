@@ -58,27 +58,34 @@ func TestActionsOfLiveSwitchesAreKnown(t *testing.T) {
 func TestParse(t *testing.T) {
 	one := netip.MustParseAddr
 	for text, want := range map[string]odp.Action{
-		"6081":                            odp.Output{Port: "6081"},
-		`"tap, a"`:                        odp.Output{Port: "tap, a"},
-		"ct":                              odp.Track{},
-		"ct(commit,zone=8,mark=0/0x1)":    odp.Track{Commit: true, Zone: 8, Mark: "0/0x1"},
-		"ct(zone=13,nat)":                 odp.Track{Zone: 13, NAT: &odp.NAT{}},
-		"ct(force_commit,label=0x1/0x1)":  odp.Track{Commit: true, Force: true, Label: "0x1/0x1"},
-		"ct(commit,timeout=x,nat(src))":   odp.Track{Commit: true, NAT: &odp.NAT{Src: true}},
-		"ct(commit,nat(dst=10.0.0.5:80))": odp.Track{Commit: true, NAT: &odp.NAT{Dst: true, Min: one("10.0.0.5"), Max: one("10.0.0.5"), MinPort: 80, MaxPort: 80}},
-		"ct(commit,nat(src=10.0.0.5-10.0.0.9:1024-65535,random))": odp.Track{Commit: true, NAT: &odp.NAT{Src: true, Min: one("10.0.0.5"), Max: one("10.0.0.9"), MinPort: 1024, MaxPort: 65535}},
-		"ct(commit,nat(dst=[fd00::5]:80))":                        odp.Track{Commit: true, NAT: &odp.NAT{Dst: true, Min: one("fd00::5"), Max: one("fd00::5"), MinPort: 80, MaxPort: 80}},
-		"ct(commit,nat(src=fd00::5))":                             odp.Track{Commit: true, NAT: &odp.NAT{Src: true, Min: one("fd00::5"), Max: one("fd00::5")}},
-		"recirc(0x14)":                                            odp.Recirculate{ID: 0x14},
-		"hash(l4(0))":                                             odp.Hash{Kind: "l4(0)"},
-		"ct_clear":                                                odp.Untrack{},
-		"trunc(100)":                                              odp.Truncate{Size: 100},
-		"tnl_pop(6081)":                                           odp.PopTunnel{Port: "6081"},
+		"6081":                           odp.Output{Port: "6081"},
+		`"tap, a"`:                       odp.Output{Port: "tap, a"},
+		"ct":                             odp.Track{},
+		"ct(commit,zone=8,mark=0/0x1)":   odp.Track{Commit: true, Zone: 8, Mark: "0/0x1"},
+		"ct(zone=13,nat)":                odp.Track{Zone: 13, NAT: &odp.NAT{}},
+		"ct(force_commit,label=0x1/0x1)": odp.Track{Commit: true, Force: true, Label: "0x1/0x1"},
+		"ct(commit,timeout=x,nat(src))":  odp.Track{Commit: true, NAT: &odp.NAT{Src: true}},
+		"ct(commit,nat(dst=10.0.0.5:80))": odp.Track{Commit: true,
+			NAT: &odp.NAT{Dst: true, Min: one("10.0.0.5"), Max: one("10.0.0.5"), MinPort: 80, MaxPort: 80}},
+		"ct(commit,nat(src=10.0.0.5-10.0.0.9:1024-65535,random))": odp.Track{Commit: true,
+			NAT: &odp.NAT{Src: true, Min: one("10.0.0.5"), Max: one("10.0.0.9"), MinPort: 1024, MaxPort: 65535}},
+		"ct(commit,nat(dst=[fd00::5]:80))": odp.Track{Commit: true,
+			NAT: &odp.NAT{Dst: true, Min: one("fd00::5"), Max: one("fd00::5"), MinPort: 80, MaxPort: 80}},
+		"ct(commit,nat(src=fd00::5))": odp.Track{Commit: true,
+			NAT: &odp.NAT{Src: true, Min: one("fd00::5"), Max: one("fd00::5")}},
+		"recirc(0x14)":  odp.Recirculate{ID: 0x14},
+		"hash(l4(0))":   odp.Hash{Kind: "l4(0)"},
+		"ct_clear":      odp.Untrack{},
+		"trunc(100)":    odp.Truncate{Size: 100},
+		"tnl_pop(6081)": odp.PopTunnel{Port: "6081"},
 		"userspace(pid=4294967295,controller(reason=1,dont_send=1,continuation=0,recirc_id=48,rule_cookie=0x495c0d3e,controller_id=0,max_len=65535))": odp.Userspace{Controller: true, Cookie: 0x495c0d3e, Reason: 1},
-		"userspace(pid=0,slow_path(cfm))":                         odp.Userspace{SlowPath: true},
-		"userspace(pid=0,sFlow(vid=0,pcp=0,output=1),actions)":    odp.Userspace{},
-		"sample(sample=50.0%,actions(meter(0),1))":                odp.Sample{Percent: "50.0%", Actions: []odp.Action{odp.Meter{ID: "0"}, odp.Output{Port: "1"}}},
-		"check_pkt_len(size=1514,gt(drop),le(clone(ct_clear,2)))": odp.CheckLength{Size: 1514, Greater: []odp.Action{odp.Drop{}}, AtMost: []odp.Action{odp.Clone{Actions: []odp.Action{odp.Untrack{}, odp.Output{Port: "2"}}}}, GreaterText: "drop", Text: "clone(ct_clear,2)"},
+		"userspace(pid=0,slow_path(cfm))":                      odp.Userspace{SlowPath: true},
+		"userspace(pid=0,sFlow(vid=0,pcp=0,output=1),actions)": odp.Userspace{},
+		"sample(sample=50.0%,actions(meter(0),1))": odp.Sample{Percent: "50.0%",
+			Actions: []odp.Action{odp.Meter{ID: "0"}, odp.Output{Port: "1"}}},
+		"check_pkt_len(size=1514,gt(drop),le(clone(ct_clear,2)))": odp.CheckLength{Size: 1514,
+			Greater: []odp.Action{odp.Drop{}}, AtMost: []odp.Action{odp.Clone{Actions: []odp.Action{odp.Untrack{},
+				odp.Output{Port: "2"}}}}, GreaterText: "drop", Text: "clone(ct_clear,2)"},
 		"set(tunnel(tun_id=0x4,dst=192.168.24.12,ttl=64,tp_dst=6081,geneve({class=0x102,type=0x80,len=4,0x30004}),flags(df|csum|key)))": odp.SetTunnel{Tunnel: odp.Tunnel{Type: "geneve", ID: "0x4", Dst: one("192.168.24.12"), TTL: "64", Options: []odp.Option{{Class: "0x102", Type: "0x80", Value: "0x30004"}}, OptionBytes: 8, DontFragment: true}},
 		"set(tunnel(src=10.0.0.1,dst=10.0.0.2,ttl=64,flags(df)))":                                                                       odp.SetTunnel{Tunnel: odp.Tunnel{Src: one("10.0.0.1"), Dst: one("10.0.0.2"), TTL: "64", DontFragment: true}},
 		"set(tunnel(tun_id=0x1,ipv6_dst=fd00::2,ttl=64,flags(df|key)))":                                                                 odp.SetTunnel{Tunnel: odp.Tunnel{ID: "0x1", Dst: one("fd00::2"), TTL: "64", DontFragment: true}},
@@ -93,7 +100,9 @@ func TestParse(t *testing.T) {
 }
 
 func TestActionsThatAreNotKnownKeepTheirText(t *testing.T) {
-	for _, text := range []string{"set(ipv9(src=1))", "ct(commit,colour=red)", "ct(nat(up=1))", "check_pkt_len(size=x,gt(),le())", "recirc(zz)", "push_nsh(flags=0)", "sample(error)", "tnl_push(tnl_port(1))", "bad length 4, expected 8 for: action7(01)", "action99(0102)", "set(eth)"} {
+	for _, text := range []string{"set(ipv9(src=1))", "ct(commit,colour=red)", "ct(nat(up=1))",
+		"check_pkt_len(size=x,gt(),le())", "recirc(zz)", "push_nsh(flags=0)", "sample(error)", "tnl_push(tnl_port(1))",
+		"bad length 4, expected 8 for: action7(01)", "action99(0102)", "set(eth)"} {
 		got := odp.Parse(text)
 		if names := unknown(got); len(names) == 0 {
 			t.Errorf("%s was read as %#v", text, got)

@@ -91,7 +91,8 @@ func compareForms(t *testing.T, c *Canonical, one, other, name string) int {
 // newest are words of flows that ovs-ofctl can't dump in an older version of OpenFlow than
 // 1.3, or that OpenFlow 1.0 prints with another meaning.
 func inexpressible(source string) bool {
-	return slices.ContainsFunc([]string{"encap(", "decap(", "dec_nsh_ttl", "write_metadata:1,goto", "write_actions", "tun_metadata"}, func(word string) bool {
+	return slices.ContainsFunc([]string{"encap(", "decap(", "dec_nsh_ttl", "write_metadata:1,goto", "write_actions",
+		"tun_metadata"}, func(word string) bool {
 		return strings.Contains(source, word)
 	})
 }
@@ -128,11 +129,16 @@ func TestSpellingsOfASwitchHaveOneForm(t *testing.T) {
 
 // spelledActions are more actions that versions of OpenFlow spell differently.
 var spelledActions = []string{
-	"ip|set_field:aa:55:aa:00:00:00/ff:ff:ff:00:00:00->eth_src", "ip,dl_vlan=5|set_field:4098/0x1003->vlan_vid,set_field:1->vlan_pcp",
-	"ip|load:0xffff->NXM_OF_IN_PORT[],output:9", "ip|load:0->NXM_OF_IN_PORT[]", "ip|set_field:9->in_port,enqueue:9:5", "ip|load:104->NXM_OF_IP_TOS[],mod_nw_ttl:3", "ip|load:4->NXM_NX_IP_TTL[]",
-	"ip|learn(table=2,in_port=9,output:in_port)", "mpls|load:3->OXM_OF_MPLS_TC[],set_mpls_label:3", "mpls|set_mpls_tc:1,set_mpls_ttl:4", "ip|dec_ttl(0),dec_ttl", "tcp|set_field:80->tcp_src,set_field:81->tcp_src",
-	"ip|set_tunnel:5,mod_vlan_vid:6,mod_nw_tos:8", "ip|resubmit(9,5),resubmit:9,bundle(eth_src,0,hrw,ofport,members:9,1)", "ip|ct(commit,zone=NXM_NX_REG13[0..15],exec(load:0x1->NXM_NX_CT_MARK[1],move:NXM_OF_ETH_SRC[]->NXM_NX_CT_LABEL[32..79]),nat(src))",
-	"dl_vlan=3|load:0->NXM_OF_VLAN_TCI[],output:2", "ip|load:0x3->NXM_NX_REG0[0..1],load:0x3->NXM_NX_REG0[4..5],load:0x1->NXM_NX_REG1[0..31]",
+	"ip|set_field:aa:55:aa:00:00:00/ff:ff:ff:00:00:00->eth_src",
+	"ip,dl_vlan=5|set_field:4098/0x1003->vlan_vid,set_field:1->vlan_pcp",
+	"ip|load:0xffff->NXM_OF_IN_PORT[],output:9", "ip|load:0->NXM_OF_IN_PORT[]", "ip|set_field:9->in_port,enqueue:9:5",
+	"ip|load:104->NXM_OF_IP_TOS[],mod_nw_ttl:3", "ip|load:4->NXM_NX_IP_TTL[]",
+	"ip|learn(table=2,in_port=9,output:in_port)", "mpls|load:3->OXM_OF_MPLS_TC[],set_mpls_label:3",
+	"mpls|set_mpls_tc:1,set_mpls_ttl:4", "ip|dec_ttl(0),dec_ttl", "tcp|set_field:80->tcp_src,set_field:81->tcp_src",
+	"ip|set_tunnel:5,mod_vlan_vid:6,mod_nw_tos:8", "ip|resubmit(9,5),resubmit:9,bundle(eth_src,0,hrw,ofport,members:9,1)",
+	"ip|ct(commit,zone=NXM_NX_REG13[0..15],exec(load:0x1->NXM_NX_CT_MARK[1],move:NXM_OF_ETH_SRC[]->NXM_NX_CT_LABEL[32..79]),nat(src))",
+	"dl_vlan=3|load:0->NXM_OF_VLAN_TCI[],output:2",
+	"ip|load:0x3->NXM_NX_REG0[0..1],load:0x3->NXM_NX_REG0[4..5],load:0x1->NXM_NX_REG1[0..31]",
 }
 
 // TestDumpsOfCapturesHaveOneForm adds the flows of the captured nodes to a real switch, and
@@ -170,7 +176,8 @@ func (s testSwitch) load(t *testing.T, dump string) {
 	flows, _ := allFlows(strings.NewReader(dump))
 	for i := 3; i < numberOfPorts; i++ {
 		name := fmt.Sprintf("port%d", i)
-		s.must(t, "ovs-vsctl", "--no-wait", "add-port", "br0", name, "--", "set", "interface", name, "type=dummy", fmt.Sprintf("ofport_request=%d", i))
+		s.must(t, "ovs-vsctl", "--no-wait", "add-port", "br0", name, "--", "set", "interface", name, "type=dummy",
+			fmt.Sprintf("ofport_request=%d", i))
 	}
 	s.must(t, "ovs-vsctl", "--no-wait", "set", "bridge", "br0", "other_config:x=y")
 	s.must(t, "ovs-vsctl", "set", "bridge", "br0", "other_config:x=z")
@@ -185,7 +192,8 @@ func (s testSwitch) load(t *testing.T, dump string) {
 		sources = append(sources, text)
 	}
 	for id := range refers.Meters {
-		s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "add-meter", "br0", fmt.Sprintf("meter=%d kbps bands=type=drop rate=1", id))
+		s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "add-meter", "br0",
+			fmt.Sprintf("meter=%d kbps bands=type=drop rate=1", id))
 	}
 	for id := range refers.Groups {
 		s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "add-group", "br0", fmt.Sprintf("group_id=%d,type=all", id))
@@ -230,7 +238,8 @@ func changeDigits(t *testing.T, seen map[string]bool, text string, form func(str
 	seen[text] = true
 	skip := inert.FindAllStringIndex(text, -1)
 	for i := range text {
-		if text[i] < '1' || text[i] > '9' || slices.ContainsFunc(skip, func(at []int) bool { return at[0] <= i && i < at[1] }) {
+		if text[i] < '1' || text[i] > '9' || slices.ContainsFunc(skip,
+			func(at []int) bool { return at[0] <= i && i < at[1] }) {
 			continue
 		}
 		changed := text[:i] + string('1'+(text[i]-'0')%9) + text[i+1:]
@@ -244,7 +253,8 @@ func changeDigits(t *testing.T, seen map[string]bool, text string, form func(str
 // TestRegistersOfNewerSwitches checks that the registers which Open vSwitch has since 3.7 are
 // fields of their width, as the older ones are.
 func TestRegistersOfNewerSwitches(t *testing.T) {
-	for name, bits := range map[string]int{"reg15": 32, "reg16": 32, "reg31": 32, "xreg8": 64, "xreg15": 64, "xxreg4": 128, "xxreg7": 128, "reg32": 0, "xxreg8": 0} {
+	for name, bits := range map[string]int{"reg15": 32, "reg16": 32, "reg31": 32, "xreg8": 64, "xreg15": 64, "xxreg4": 128,
+		"xxreg7": 128, "reg32": 0, "xxreg8": 0} {
 		if got := fieldsByName()[name].bits; got != bits {
 			t.Errorf("%s has %d bits, not %d", name, got, bits)
 		}

@@ -20,11 +20,16 @@ func seed(f *testing.F, pattern string) {
 	captures.Captured(f, pattern, 2048, func(content []byte) { f.Add(content) })
 	for _, text := range []string{
 		"", "\n", "\x00", "OFPST_FLOW reply (OF1.5) (xid=0x2):\n cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1,in_port=\"a b\" actions=learn(table=2,idle_timeout=5)\r\n",
-		" ***decode error: OFPBMC_BAD_FIELD***\n00000000  06 13\n", "ovs-ofctl: x\n", " actions=", "priority=1 actions=\n\" actions=,((", "set_field:0x5/0xf->ip_dscp actions=set_field:3/0->mpls_label,igmp",
-		"meter=1 kbps bands=\ntype=drop rate=1\n", "meter=controller bands=\r\rtype=", " group_id=99999999999,type=all\n", "0x1\t0x2\t4\ttun_metadata99999999999\n",
-		" 1(eth0): addr:aa:55:aa:55:00:0f\n     config:     0\n", "igmp,igmp_type=1 actions=drop", "gtpu_flags=1 actions=drop",
-		"***decode error: OFPBRC_BAD_TYPE***\n", "ovs-ofctl: br0 is not a bridge\n", "table=3,in_port=\"a,b(\" actions=note:00\n", ",actions=\n", "\"\\\" actions=x",
-		"meter=controller pktps bands=\ntype=drop rate=1\ntype=drop rate=2\n", "type=drop\n", "0xffff 0xff 124 tun_metadata99999999999999\n", "a b c tun_metadata-1",
+		" ***decode error: OFPBMC_BAD_FIELD***\n00000000  06 13\n", "ovs-ofctl: x\n", " actions=",
+		"priority=1 actions=\n\" actions=,((", "set_field:0x5/0xf->ip_dscp actions=set_field:3/0->mpls_label,igmp",
+		"meter=1 kbps bands=\ntype=drop rate=1\n", "meter=controller bands=\r\rtype=", " group_id=99999999999,type=all\n",
+		"0x1\t0x2\t4\ttun_metadata99999999999\n",
+		" 1(eth0): addr:aa:55:aa:55:00:0f\n     config:     0\n", "igmp,igmp_type=1 actions=drop",
+		"gtpu_flags=1 actions=drop",
+		"***decode error: OFPBRC_BAD_TYPE***\n", "ovs-ofctl: br0 is not a bridge\n",
+		"table=3,in_port=\"a,b(\" actions=note:00\n", ",actions=\n", "\"\\\" actions=x",
+		"meter=controller pktps bands=\ntype=drop rate=1\ntype=drop rate=2\n", "type=drop\n",
+		"0xffff 0xff 124 tun_metadata99999999999999\n", "a b c tun_metadata-1",
 		" 99999999999999999999(x): addr:00:00:00:00:00:00\n     config:     PORT_DOWN\n     state:      0\n",
 	} {
 		f.Add([]byte(text))
@@ -116,7 +121,8 @@ func FuzzGroups(f *testing.F) {
 		entries(t, dump, func(dump []byte) ([]Entry, []Problem) { return Groups(bytes.NewReader(dump)) })
 		groups, _ := Groups(bytes.NewReader(dump))
 		for _, g := range groups {
-			if second, problems := Groups(strings.NewReader(g.Text)); len(second) != 1 || len(problems) > 0 || second[0].Text != g.Text || second[0].ID != g.ID {
+			if second, problems := Groups(strings.NewReader(g.Text)); len(second) != 1 || len(problems) > 0 ||
+				second[0].Text != g.Text || second[0].ID != g.ID {
 				t.Errorf("%q reads as %+v %v", g.Text, second, problems)
 			}
 		}

@@ -11,8 +11,10 @@ import (
 // TestQuotedNamesAreNoFields reads flows of ovs-ofctl --names whose port is called as a field.
 func TestQuotedNamesAreNoFields(t *testing.T) {
 	for text, want := range map[string]Key{
-		`cookie=0x2a, table=8, priority=50,in_port="a,table=9" actions=drop`:                {0x2a, 8, 50, `in_port="a,table=9"`},
-		`table=8,in_port="x actions=",metadata=0x3 actions=resubmit(,9)`:                    {0, 8, 32768, `in_port="x actions=",metadata=0x3`},
+		`cookie=0x2a, table=8, priority=50,in_port="a,table=9" actions=drop`: {0x2a, 8, 50,
+			`in_port="a,table=9"`},
+		`table=8,in_port="x actions=",metadata=0x3 actions=resubmit(,9)`: {0, 8, 32768,
+			`in_port="x actions=",metadata=0x3`},
 		`table=8,priority=1,ip,metadata=0x7 actions=learn(table=9,priority=2,metadata=0x1)`: {0, 8, 1, "ip,metadata=0x7"},
 	} {
 		if got, err := ParseKey(text); err != nil || got != want {

@@ -86,7 +86,8 @@ func TestRealDumps(t *testing.T) {
 			}
 		}
 		switch {
-		case strings.Contains(command, "dump-flows_") && strings.HasPrefix(command, "ovs-ofctl"), strings.Contains(command, "bridge.dump-flows"):
+		case strings.Contains(command, "dump-flows_") && strings.HasPrefix(command, "ovs-ofctl"),
+			strings.Contains(command, "bridge.dump-flows"):
 			flows, problems := allFlows(bytes.NewReader(raw))
 			for _, f := range flows {
 				match, _, ok := cutActions(f.Text)
@@ -132,7 +133,8 @@ func TestRealDumps(t *testing.T) {
 			continue
 		}
 		if entries != want || lost > 0 || failed != (messages > 0) {
-			t.Errorf("%s: %d of %d entries, %d lost, %d problems, an error text: %v", name, entries, want, lost, messages, failed)
+			t.Errorf("%s: %d of %d entries, %d lost, %d problems, an error text: %v", name, entries, want, lost, messages,
+				failed)
 		}
 	}
 	for _, kind := range []string{"flows", "groups", "meters", "mappings", "ages", "ports"} {
@@ -158,7 +160,8 @@ func TestFlows(t *testing.T) {
 			[]string{"cookie=0x0,table=0,priority=0 actions=NORMAL"}, 0, 0},
 		{"timeouts in learn", header + " cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, idle_timeout=9, priority=1 actions=learn(table=2,idle_timeout=10,hard_timeout=300,fin_idle_timeout=5,priority=7,cookie=0x5,NXM_OF_VLAN_TCI[0..11],output:NXM_OF_IN_PORT[])\n",
 			[]string{"cookie=0x0,table=0,priority=1 actions=learn(table=2,idle_timeout=10,hard_timeout=300,fin_idle_timeout=5,priority=7,cookie=0x5,NXM_OF_VLAN_TCI[0..11],output:NXM_OF_IN_PORT[])"}, 0, 0},
-		{"a note that looks like actions", header + " cookie=0x0, table=0, priority=1,in_port=\"actions=x\" actions=output:\"p, actions=1\"\n",
+		{"a note that looks like actions", header +
+			" cookie=0x0, table=0, priority=1,in_port=\"actions=x\" actions=output:\"p, actions=1\"\n",
 			[]string{"cookie=0x0,table=0,priority=1,in_port=\"actions=x\" actions=output:\"p, actions=1\""}, 0, 0},
 		{"an escaped quote in a name", header + " cookie=0x0, table=0, priority=1,in_port=\"a\\\", actions=\" actions=drop\n",
 			[]string{"cookie=0x0,table=0,priority=1,in_port=\"a\\\", actions=\" actions=drop"}, 0, 0},
@@ -167,21 +170,32 @@ func TestFlows(t *testing.T) {
 		{"of ovs-save, the default flow first", " actions=NORMAL\n", []string{" actions=NORMAL"}, 0, 0},
 		{"of bridge/dump-flows", "duration=3s, n_packets=0, n_bytes=0, priority=0,actions=NORMAL\ntable_id=254, duration=3s, n_packets=0, n_bytes=0, priority=2,recirc_id=0,actions=drop\n",
 			[]string{"priority=0 actions=NORMAL", "table_id=254,priority=2,recirc_id=0 actions=drop"}, 0, 0},
-		{"CR LF", strings.ReplaceAll(header+" cookie=0x0, table=0, priority=1 actions=drop\n", "\n", "\r\n"), []string{"cookie=0x0,table=0,priority=1 actions=drop"}, 0, 0},
-		{"no line end", header + " cookie=0x0, table=0, priority=1 actions=drop", []string{"cookie=0x0,table=0,priority=1 actions=drop"}, 0, 0},
+		{"CR LF", strings.ReplaceAll(header+" cookie=0x0, table=0, priority=1 actions=drop\n", "\n", "\r\n"),
+			[]string{"cookie=0x0,table=0,priority=1 actions=drop"}, 0, 0},
+		{"no line end", header + " cookie=0x0, table=0, priority=1 actions=drop",
+			[]string{"cookie=0x0,table=0,priority=1 actions=drop"}, 0, 0},
 		{"several replies", header + " cookie=0x0, table=0 actions=drop\nOFPST_FLOW reply (OF1.5) (xid=0x2): flags=[more]\n cookie=0x1, table=0 actions=drop\n",
 			[]string{"cookie=0x0,table=0 actions=drop", "cookie=0x1,table=0 actions=drop"}, 0, 0},
-		{"the old header", "NXST_FLOW reply (xid=0x4):\n cookie=0x0, table=0 actions=drop\n", []string{"cookie=0x0,table=0 actions=drop"}, 0, 0},
+		{"the old header", "NXST_FLOW reply (xid=0x4):\n cookie=0x0, table=0 actions=drop\n",
+			[]string{"cookie=0x0,table=0 actions=drop"}, 0, 0},
 		{"an error", "ovs-ofctl: br0 is not a bridge or a socket\n", nil, 1, 0},
 		{"no common version", "2026-01-02T03:04:05Z|00001|vconn|WARN|unix:/x/br0.mgmt: version negotiation failed (we support version 0x06, peer supports version 0x04)\novs-ofctl: br0: failed to connect to socket (Protocol error)\n", nil, 2, 0},
 		{"an alarm in the middle", header + " cookie=0x0, table=0 actions=drop\n2026-01-02T03:04:05Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n", nil, 2, 1},
 		{"a decode error", header + " cookie=0x0, table=0 actions=drop\n ***decode error: OFPBMC_BAD_FIELD***\n00000000  06 13 00 58 00 00 00 02-00 01 00 00 00 00 00 00 |...X............|\n00000010  00 48\n", []string{"cookie=0x0,table=0 actions=drop"}, 1, 1},
-		{"cut in its last line", header + " cookie=0x0, table=0 actions=drop\n cookie=0x1, duration=3s, tab", []string{"cookie=0x0,table=0 actions=drop"}, 1, 1},
-		{"cut in its first line, in the statistics", "ytes=0, priority=7,ip actions=drop\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
-		{"cut in its first line, before the table", "table=0, n_packets=0, n_bytes=0, priority=7,ip actions=drop\n", nil, 1, 1},
-		{"cut in its first line, in the cookie", "okie=0x5, duration=1s, table=0, n_packets=0, n_bytes=0, priority=7,ip actions=drop\n", nil, 1, 1},
-		{"cut in its first line, in the match", "src=1.2.3.4 actions=drop\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
-		{"cut in its first line, in the actions", "->NXM_NX_REG0[],resubmit(,5)\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
+		{"cut in its last line", header + " cookie=0x0, table=0 actions=drop\n cookie=0x1, duration=3s, tab",
+			[]string{"cookie=0x0,table=0 actions=drop"}, 1, 1},
+		{"cut in its first line, in the statistics",
+			"ytes=0, priority=7,ip actions=drop\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
+		{"cut in its first line, before the table", "table=0, n_packets=0, n_bytes=0, priority=7,ip actions=drop\n", nil, 1,
+			1},
+		{"cut in its first line, in the cookie",
+			"okie=0x5, duration=1s, table=0, n_packets=0, n_bytes=0, priority=7,ip actions=drop\n", nil, 1, 1},
+		{"cut in its first line, in the match",
+			"src=1.2.3.4 actions=drop\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n",
+			[]string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
+		{"cut in its first line, in the actions",
+			"->NXM_NX_REG0[],resubmit(,5)\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n",
+			[]string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
 		{"nothing", "", nil, 0, 0},
 		{"no flows", header, nil, 0, 0},
 	} {
@@ -226,12 +240,15 @@ func TestCutBeginningIsNoticed(t *testing.T) {
 // lines around it are read.
 func TestLongLinesAreReported(t *testing.T) {
 	long := " cookie=0x1, table=0 actions=" + strings.Repeat("output:1,", maxLine/9-10) + "output:1\n"
-	dump := "OFPST_FLOW reply (OF1.5) (xid=0x2):\n" + long + " cookie=0x2, table=0 actions=" + strings.Repeat("x", maxLine) + "\n cookie=0x3, table=0 actions=drop\n"
+	dump := "OFPST_FLOW reply (OF1.5) (xid=0x2):\n" + long + " cookie=0x2, table=0 actions=" +
+		strings.Repeat("x", maxLine) + "\n cookie=0x3, table=0 actions=drop\n"
 	flows, problems := allFlows(strings.NewReader(dump))
-	if len(flows) != 2 || len(flows[0].Text) < maxLine-200 || flows[1].Line != 4 || len(problems) != 1 || problems[0].Line != 3 || !problems[0].Lost {
+	if len(flows) != 2 || len(flows[0].Text) < maxLine-200 || flows[1].Line != 4 || len(problems) != 1 ||
+		problems[0].Line != 3 || !problems[0].Lost {
 		t.Errorf("%d flows, %v", len(flows), problems)
 	}
-	broken := io.MultiReader(strings.NewReader(" cookie=0x1, table=0 actions=drop\n cookie"), iotest.ErrReader(errors.New("input/output error")))
+	broken := io.MultiReader(strings.NewReader(" cookie=0x1, table=0 actions=drop\n cookie"),
+		iotest.ErrReader(errors.New("input/output error")))
 	flows, problems = allFlows(broken)
 	if len(flows) != 1 || len(problems) == 0 || !strings.Contains(problems[len(problems)-1].Text, "input/output error") {
 		t.Errorf("a read error: %q %v", texts(flows), problems)
@@ -270,18 +287,21 @@ func TestKeys(t *testing.T) {
 	flow := func(text string) Flow { return Flow{Text: text} }
 	f := flow(`cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=set_field:1->reg0,note:00`)
 	expect.Equal(t, f.Actions(), "set_field:1->reg0,note:00", "actions")
-	expect.Equal(t, f.WithActions("drop"), `cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=drop`, "with other actions")
+	expect.Equal(t, f.WithActions("drop"), `cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=drop`,
+		"with other actions")
 	if flow("cookie=0x6,ip actions=drop").Criteria() != flow("table_id=0,cookie=0x5,priority=32768,ip actions=drop").Criteria() {
 		t.Error("the criteria of a flow contain its cookie")
 	}
 	same := [][2]string{
 		{"cookie=0x5,table=0,priority=32768,ip actions=drop", "cookie=0x5,ip actions=output:1"},
-		{"cookie=0x5,table=1,send_flow_rem,importance=3,priority=2,ip actions=drop", "cookie=0x5,table=1,priority=2,ip actions=drop"},
+		{"cookie=0x5,table=1,send_flow_rem,importance=3,priority=2,ip actions=drop",
+			"cookie=0x5,table=1,priority=2,ip actions=drop"},
 	}
 	for _, pair := range same {
 		expect.Equal(t, flow(pair[0]).Key(), flow(pair[1]).Key(), pair[0])
 	}
-	for _, other := range []string{"cookie=0x6,ip actions=drop", "cookie=0x5,tcp actions=drop", "cookie=0x5,table=1,ip actions=drop", "cookie=0x5,priority=1,ip actions=drop"} {
+	for _, other := range []string{"cookie=0x6,ip actions=drop", "cookie=0x5,tcp actions=drop",
+		"cookie=0x5,table=1,ip actions=drop", "cookie=0x5,priority=1,ip actions=drop"} {
 		if flow(other).Key() == flow(same[0][0]).Key() {
 			t.Errorf("%q has the key of another flow", other)
 		}
@@ -293,7 +313,8 @@ func TestGroups(t *testing.T) {
 		" group_id=1,type=select,selection_method=hash,fields(ip_src,ip_dst),bucket=bucket_id:0,weight:100,actions=ct(commit,table=20,zone=NXM_NX_REG11[0..15],nat(dst=10.0.0.1:80),exec(set_field:0x2/0x2->ct_mark))\n" +
 		" group_id=4294967040,type=all\n"
 	groups, problems := Groups(strings.NewReader(dump))
-	if len(problems) > 0 || len(groups) != 2 || groups[0].ID != 1 || groups[1].ID != 4294967040 || groups[0].Line != 2 || !strings.HasSuffix(groups[0].Text, "->ct_mark))") {
+	if len(problems) > 0 || len(groups) != 2 || groups[0].ID != 1 || groups[1].ID != 4294967040 || groups[0].Line != 2 ||
+		!strings.HasSuffix(groups[0].Text, "->ct_mark))") {
 		t.Errorf("%+v %v", groups, problems)
 	}
 	groups, problems = Groups(strings.NewReader("weight:100,actions=output:1\n group_id=2,type=all\novs-ofctl: no\n"))
@@ -329,7 +350,8 @@ func TestMeters(t *testing.T) {
 
 func TestTLVMap(t *testing.T) {
 	const start = "NXT_TLV_TABLE_REPLY (OF1.5) (xid=0x2):\n max option space=256 max fields=64\n allocated option space=132\n\n mapping table:\n"
-	want := []Entry{{0, 0, "{class=0x102,type=0x80,len=4}->tun_metadata0"}, {0, 63, "{class=0,type=0,len=124}->tun_metadata63"}}
+	want := []Entry{{0, 0, "{class=0x102,type=0x80,len=4}->tun_metadata0"},
+		{0, 63, "{class=0,type=0,len=124}->tun_metadata63"}}
 	for what, table := range map[string]string{
 		"blanks": "  class  type  length  match field\n ------  ----  ------  --------------\n  0x102  0x80       4  tun_metadata0\n      0     0     124  tun_metadata63\n",
 		"tabs":   " class\ttype\tlength\tmatch field\n -----\t----\t------\t-----------\n 0x102\t0x80\t4\ttun_metadata0\n 0\t0\t124\ttun_metadata63\n",
@@ -373,7 +395,8 @@ OFPT_GET_CONFIG_REPLY (xid=0x4): frags=normal miss_send_len=0
 	for i, down := range []bool{true, false, true} {
 		expect.Equal(t, d.Ports[i].Down(), down, d.Ports[i])
 	}
-	if d := Show(strings.NewReader("ovs-ofctl: br0 is not a bridge or a socket\n")); d.DatapathID != "" || len(d.Ports) > 0 {
+	if d := Show(strings.NewReader("ovs-ofctl: br0 is not a bridge or a socket\n")); d.DatapathID != "" ||
+		len(d.Ports) > 0 {
 		t.Errorf("an error: %+v", d)
 	}
 }
@@ -381,7 +404,8 @@ OFPT_GET_CONFIG_REPLY (xid=0x4): frags=normal miss_send_len=0
 // TestShowRepeatedPort checks that a port that is printed often is one port.
 func TestShowRepeatedPort(t *testing.T) {
 	const port = " 7(%s): addr:aa:55:aa:55:00:07\n     config:     %s\n     state:      0\n"
-	text := strings.Repeat(fmt.Sprintf(port, "p7", "NO_FLOOD"), 1000) + fmt.Sprintf(port, strings.Repeat("x", 1000), "PORT_DOWN") +
+	text := strings.Repeat(fmt.Sprintf(port, "p7", "NO_FLOOD"), 1000) + fmt.Sprintf(port, strings.Repeat("x", 1000),
+		"PORT_DOWN") +
 		fmt.Sprintf(port, "p7", strings.Repeat("NO_FWD NO_RECV ", 100))
 	d := Show(strings.NewReader(text))
 	if len(d.Ports) != 1 || d.Ports[0].Name != "p7" || !slices.Equal(d.Ports[0].Config, []string{"NO_FWD", "NO_RECV"}) {
@@ -398,7 +422,8 @@ func TestHasError(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "\n\n": false, "OFPST_FLOW reply (OF1.5) (xid=0x2):\n cookie=0x0 actions=drop\n": false,
 		"OFPST_FLOW reply (OF1.5) (xid=0x2):\novs-ofctl: x\n": true, "ovs-appctl: cannot connect\n": true,
-		"2026-01-02T03:04:05Z|00001|unixctl|WARN|failed to connect to x\novs-appctl: y\n": true, " port  VLAN  MAC                Age\n    1     0  aa:55:aa:55:00:01    1\n": false,
+		"2026-01-02T03:04:05Z|00001|unixctl|WARN|failed to connect to x\novs-appctl: y\n": true,
+		" port  VLAN  MAC                Age\n    1     0  aa:55:aa:55:00:01    1\n":      false,
 	} {
 		expect.Equal(t, HasError(strings.NewReader(text)), want, text)
 	}
@@ -408,7 +433,8 @@ func TestReferences(t *testing.T) {
 	var r References
 	r.Add("table=0,tun_metadata3=0x1/0xf,tun_metadata40 actions=meter:5,group:7,controller(max_len=1,meter_id=6),move:NXM_NX_TUN_METADATA1[0..7]->NXM_NX_REG0[0..7],note:00.group:9")
 	r.Add("group_id=12,type=all,bucket=actions=group:8,meter:5")
-	want := References{Meters: map[uint32]bool{5: true, 6: true}, Groups: map[uint32]bool{7: true, 8: true, 9: true}, TLVs: map[uint32]bool{3: true, 40: true, 1: true}}
+	want := References{Meters: map[uint32]bool{5: true, 6: true}, Groups: map[uint32]bool{7: true, 8: true, 9: true},
+		TLVs: map[uint32]bool{3: true, 40: true, 1: true}}
 	expect.Equal(t, r, want)
 }
 

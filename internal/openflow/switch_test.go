@@ -118,7 +118,8 @@ func TestMetersRoundTrip(t *testing.T) {
 	}
 	s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "del-meters", "br0")
 	for _, name := range []string{"controller", "slowpath"} {
-		s.run(t, "ovs-ofctl", "-O", "OpenFlow15", "del-meter", "br0", "meter="+name) // del-meters leaves these in some versions
+		s.run(t, "ovs-ofctl", "-O", "OpenFlow15", "del-meter", "br0",
+			"meter="+name) // del-meters leaves these in some versions
 	}
 	for _, text := range first {
 		s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "add-meter", "br0", text)
@@ -173,7 +174,8 @@ func TestGroupsRoundTrip(t *testing.T) {
 // TestTLVMapRoundTrip includes class 0, which ovs-ofctl prints as "0".
 func TestTLVMapRoundTrip(t *testing.T) {
 	s := startSwitch(t)
-	s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "add-tlv-map", "br0", "{class=0xffff,type=0,len=4}->tun_metadata0,{class=0,type=0x80,len=124}->tun_metadata63,{class=0x102,type=0xff,len=8}->tun_metadata9")
+	s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "add-tlv-map", "br0",
+		"{class=0xffff,type=0,len=4}->tun_metadata0,{class=0,type=0x80,len=124}->tun_metadata63,{class=0x102,type=0xff,len=8}->tun_metadata9")
 	read := func() []Entry {
 		list, problems := TLVMap(strings.NewReader(s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "dump-tlv-map", "br0")))
 		if len(list) != 3 || len(problems) > 0 {
@@ -194,7 +196,8 @@ func TestTLVMapRoundTrip(t *testing.T) {
 // TestShowReadsEveryVersion reads ovs-ofctl show as each OpenFlow version prints it.
 func TestShowReadsEveryVersion(t *testing.T) {
 	s := startSwitch(t)
-	s.must(t, "ovs-vsctl", "add-port", "br0", "a(1): b", "--", "set", "interface", "a(1): b", "type=dummy", "ofport_request=9")
+	s.must(t, "ovs-vsctl", "add-port", "br0", "a(1): b", "--", "set", "interface", "a(1): b", "type=dummy",
+		"ofport_request=9")
 	s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "mod-port", "br0", "9", "no-forward")
 	for _, version := range []string{"OpenFlow10", "OpenFlow13", "OpenFlow15"} {
 		d := Show(strings.NewReader(s.must(t, "ovs-ofctl", "-O", version, "show", "br0")))
@@ -205,7 +208,8 @@ func TestShowReadsEveryVersion(t *testing.T) {
 				t.Errorf("%s: %+v", version, p)
 			}
 		}
-		if len(d.DatapathID) != 16 || names[1] != "p1" || names[2] != "p2" || names[9] != "a(1): b" || names[PortLocal] != "br0" || len(names) != 4 {
+		if len(d.DatapathID) != 16 || names[1] != "p1" || names[2] != "p2" || names[9] != "a(1): b" ||
+			names[PortLocal] != "br0" || len(names) != 4 {
 			t.Errorf("%s: %+v", version, d)
 		}
 	}

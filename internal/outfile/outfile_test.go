@@ -57,8 +57,10 @@ func TestAFileAppearsOnceItIsComplete(t *testing.T) {
 // /dev/stdout.
 func TestOnlyRegularFilesAreReplaced(t *testing.T) {
 	dir := t.TempDir()
-	fifo, file, link, toFIFO := filepath.Join(dir, "fifo"), filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "to-fifo")
-	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.WriteFile(file, nil, 0o600), os.Symlink(file, link), os.Symlink(fifo, toFIFO)); err != nil {
+	fifo, file, link, toFIFO := filepath.Join(dir, "fifo"), filepath.Join(dir, "file"), filepath.Join(dir, "link"),
+		filepath.Join(dir, "to-fifo")
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.WriteFile(file, nil, 0o600), os.Symlink(file, link),
+		os.Symlink(fifo, toFIFO)); err != nil {
 		t.Fatal(err)
 	}
 	put := func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }

@@ -21,7 +21,8 @@ Datapath: "lr0" (7bce2da2-dfaa-4df4-9bc0-4f7b13d8c436)  Pipeline: egress
 // TestListedLogicalFlows checks the columns of logical flows that lflow-list printed.
 func TestListedLogicalFlows(t *testing.T) {
 	var out bytes.Buffer
-	flows, lost, err := ovn.LogicalFlowRows(&out, strings.NewReader("2026-11-27T00:00:00Z|00001|warn|slow\n"+listed+"  table=x\n"))
+	flows, lost, err := ovn.LogicalFlowRows(&out,
+		strings.NewReader("2026-11-27T00:00:00Z|00001|warn|slow\n"+listed+"  table=x\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +33,10 @@ func TestListedLogicalFlows(t *testing.T) {
 	}
 	last := rows[2]
 	expect.Equal(t, last.UUID[:8], "0a1b2c3d")
-	for column, want := range map[string]string{"logical_datapath": "7bce2da2-dfaa-4df4-9bc0-4f7b13d8c436", "pipeline": "egress", "table_id": "12", "priority": "65535",
-		"match": "ip && (ip4.src == 10.0.0.0/24)", "actions": "icmp4 { eth.dst <-> eth.src; output; }; /* drop */", "external_ids": `{stage-name="lr_out_snat"}`} {
+	for column, want := range map[string]string{"logical_datapath": "7bce2da2-dfaa-4df4-9bc0-4f7b13d8c436",
+		"pipeline": "egress", "table_id": "12", "priority": "65535",
+		"match": "ip && (ip4.src == 10.0.0.0/24)", "actions": "icmp4 { eth.dst <-> eth.src; output; }; /* drop */",
+		"external_ids": `{stage-name="lr_out_snat"}`} {
 		expect.Equal(t, last.Column(column), want, column)
 	}
 	if rows[0].UUID == rows[1].UUID || !ovsdb.IsUUID(rows[0].UUID) {

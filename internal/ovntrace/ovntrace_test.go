@@ -163,7 +163,8 @@ func TestTraceIsRead(t *testing.T) {
 		"summary":                   {summary, []string{"p2"}, "", 0},
 		"minimal":                   {minimal, []string{"p2"}, "", 0},
 		"an answer of a router":     {routed, nil, "ingress lr0 3 lr_in_ip_input 100 01234567", 4},
-		"no flow":                   {"ingress(dp=\"sw0\", inport=\"p1\")\n----\n 0. ls_in_x: no match (implicit drop)\n", nil, "ingress sw0 0 ls_in_x 0 ", 1},
+		"no flow": {"ingress(dp=\"sw0\", inport=\"p1\")\n----\n 0. ls_in_x: no match (implicit drop)\n",
+			nil, "ingress sw0 0 ls_in_x 0 ", 1},
 	} {
 		read, err := ovntrace.Parse(c.text)
 		if err != nil {

@@ -10,7 +10,8 @@ func TestElementsHaveTheNamesOfRows(t *testing.T) {
 	const uuid = "11111111-2222-3333-4444-555555555555"
 	row := ParseRow("", map[string]json.RawMessage{
 		"atom": json.RawMessage(`"x"`), "set": json.RawMessage(`["set",["b","a"]]`), "empty": json.RawMessage(`["set",[]]`),
-		"map": json.RawMessage(`["map",[["k","v"],["a",["uuid","` + uuid + `"]]]]`), "reference": json.RawMessage(`["uuid","` + uuid + `"]`),
+		"map":       json.RawMessage(`["map",[["k","v"],["a",["uuid","` + uuid + `"]]]]`),
+		"reference": json.RawMessage(`["uuid","` + uuid + `"]`),
 	})
 	names := Names{uuid: "eth0"}
 	for column, want := range map[string][]Element{

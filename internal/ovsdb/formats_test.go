@@ -11,7 +11,8 @@ import (
 func TestReferencesAreNotInStrings(t *testing.T) {
 	const a, b = "5c84487c-9c32-422f-b7a2-8d8fea123188", "91b7b2e1-0ca3-480c-b1b4-747e7e9ec650"
 	for text, want := range map[string][]string{
-		a: {a}, "[" + a + ", " + b + "]": {a, b}, `{"` + a + `"=x, y=` + b + `}`: {b}, `"` + a + `"`: nil, `"\"" ` + a: {a}, `"` + a: nil, "x" + a: nil, a + "0": nil, "[]": nil, "": nil,
+		a: {a}, "[" + a + ", " + b + "]": {a, b}, `{"` + a + `"=x, y=` + b + `}`: {b}, `"` + a + `"`: nil, `"\"" ` + a: {a},
+		`"` + a: nil, "x" + a: nil, a + "0": nil, "[]": nil, "": nil,
 	} {
 		expect.Equal(t, References(text), want, text)
 	}
@@ -20,8 +21,10 @@ func TestReferencesAreNotInStrings(t *testing.T) {
 // TestTextsThatAreNoTables checks what is not taken for rows: rows without UUIDs, or of which a part is not there.
 func TestTextsThatAreNoTables(t *testing.T) {
 	for _, text := range []string{
-		"", "name,ports\nsw0,[]\n", "name                : sw0\n", "_uuid name\nno rule\n", "_uuid name\n----- ----\x00", `{"data":[[["uuid","x"]]],"headings":["_uuid"]}`, `{"data":[["a","b"]],"headings":["_uuid"]}`,
-		`{"data":`, "_uuid,name\n5c84487c-9c32-422f-b7a2-8d8fea123188\n", "_uuid is a column\n", "<table border=1>\n", "5c84487c-9c32-422f-b7a2-8d8fea123188\nsw0\n",
+		"", "name,ports\nsw0,[]\n", "name                : sw0\n", "_uuid name\nno rule\n", "_uuid name\n----- ----\x00",
+		`{"data":[[["uuid","x"]]],"headings":["_uuid"]}`, `{"data":[["a","b"]],"headings":["_uuid"]}`,
+		`{"data":`, "_uuid,name\n5c84487c-9c32-422f-b7a2-8d8fea123188\n", "_uuid is a column\n", "<table border=1>\n",
+		"5c84487c-9c32-422f-b7a2-8d8fea123188\nsw0\n",
 	} {
 		if listing, ok := AsListing(text); ok && listing != "" && strings.TrimSpace(listing) != "" {
 			t.Errorf("%q: %q", text, listing)

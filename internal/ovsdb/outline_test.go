@@ -54,7 +54,8 @@ func TestShowOfASwitch(t *testing.T) {
 		for table, records := range tables {
 			count[table] = len(records)
 		}
-		expect.Equal(t, count, map[string]int{"Open_vSwitch": 1, "Manager": 1, "Bridge": 2, "Controller": 1, "Port": 3, "Interface": 4}, name)
+		expect.Equal(t, count, map[string]int{"Open_vSwitch": 1, "Manager": 1, "Bridge": 2, "Controller": 1, "Port": 3,
+			"Interface": 4}, name)
 		expect.Equal(t, tables["Open_vSwitch"][0].Column("ovs_version"), "3.1.0", name)
 		expect.Equal(t, tables["Bridge"][0].Column("fail_mode"), "secure", name)
 		bond := tables["Port"][0]
@@ -64,7 +65,8 @@ func TestShowOfASwitch(t *testing.T) {
 		expect.Equal(t, tables["Interface"][3].Column("options"), "{peer=other}", name)
 		expect.Equal(t, tables["Controller"][0].Column("target"), "tcp:127.0.0.1:6633", name)
 	}
-	for _, text := range []string{"", "ovs-vsctl: unix:/run/db.sock: database connection failed\n", "a Bridge over troubled water\n"} {
+	for _, text := range []string{"", "ovs-vsctl: unix:/run/db.sock: database connection failed\n",
+		"a Bridge over troubled water\n"} {
 		outline, err := ovsdb.Shown(strings.NewReader(text))
 		if outline != nil || err != nil {
 			t.Errorf("%q: %+v, %v, want nothing", text, outline, err)

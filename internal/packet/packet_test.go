@@ -10,8 +10,10 @@ import (
 )
 
 func TestLACPDU(t *testing.T) {
-	frame := LACPDU(LACPInfo{SystemPriority: 77, System: MAC{2, 0xaa, 0, 0, 0, 2}, Key: 3, PortPriority: 65535, Port: 9, State: 0x3d})
-	const want = "0180c2000002" + "02aa00000002" + "8809" + "0101" + "0114" + "004d" + "02aa00000002" + "0003" + "ffff" + "0009" + "3d" + "000000" +
+	frame := LACPDU(LACPInfo{SystemPriority: 77, System: MAC{2, 0xaa, 0, 0, 0, 2}, Key: 3, PortPriority: 65535, Port: 9,
+		State: 0x3d})
+	const want = "0180c2000002" + "02aa00000002" + "8809" + "0101" + "0114" + "004d" + "02aa00000002" + "0003" + "ffff" +
+		"0009" + "3d" + "000000" +
 		"0214" + "000000000000000000000000000000000000" + "0310"
 	if have := hex.EncodeToString(frame); len(frame) != 124 || have[:len(want)] != want {
 		t.Errorf("%d bytes: %s", len(frame), have)

@@ -29,7 +29,8 @@ func TestTracesOfOldReleasesAreRead(t *testing.T) {
 			[]string{"br0 0 in_port=1 10 load:0x1->NXM_NX_REG0[];resubmit(,4)", "br0 4 tcp,tp_dst=80 32768 output:2"}, "2",
 		},
 		"no match in a later table": {
-			oldHead + "\nRule: table=0 cookie=0 priority=1\nOpenFlow actions=resubmit(,7),resubmit(,9)\n" + oldNested + "\tNo match\n" + oldNested + "\tNo match\n" + oldEnd + "drop\n",
+			oldHead + "\nRule: table=0 cookie=0 priority=1\nOpenFlow actions=resubmit(,7),resubmit(,9)\n" + oldNested +
+				"\tNo match\n" + oldNested + "\tNo match\n" + oldEnd + "drop\n",
 			[]string{"br0 0  1 resubmit(,7);resubmit(,9)", "br0 7 miss", "br0 9 miss"}, "drop",
 		},
 		"no match at all": {
@@ -37,11 +38,13 @@ func TestTracesOfOldReleasesAreRead(t *testing.T) {
 			[]string{"br0 0 miss"}, "drop",
 		},
 		"a patch port": {
-			oldHead + "\nRule: table=0 cookie=0 priority=1\nOpenFlow actions=output:10\n" + oldNested + "\tRule: table=0 cookie=0 priority=0\n\tOpenFlow actions=NORMAL\n\tforwarding to learned port\n" + oldEnd + "3\n",
+			oldHead + "\nRule: table=0 cookie=0 priority=1\nOpenFlow actions=output:10\n" + oldNested +
+				"\tRule: table=0 cookie=0 priority=0\n\tOpenFlow actions=NORMAL\n\tforwarding to learned port\n" + oldEnd + "3\n",
 			[]string{"br0 0  1 output:10", " 0  0 NORMAL;-> forwarding to learned port"}, "3",
 		},
 		"an output to the input port": {
-			oldHead + "\nRule: table=0 cookie=0 priority=1\nOpenFlow actions=output:1\nskipping output to input port\n" + oldEnd + "drop\n",
+			oldHead + "\nRule: table=0 cookie=0 priority=1\nOpenFlow actions=output:1\nskipping output to input port\n" +
+				oldEnd + "drop\n",
 			[]string{"br0 0  1 output:1;>> skipping output to input port"}, "drop",
 		},
 	} {
@@ -62,7 +65,8 @@ func TestOldTracesThatFailAreRead(t *testing.T) {
 	if err != nil || passes[0].Failed() != "Recursion too deep" {
 		t.Errorf("%v %+v", err, passes)
 	}
-	passes, err = pass.Parse(oldHead + "\nRule: table=0 cookie=0 priority=1\nOpenFlow actions=CONTROLLER:65535\n" + oldEnd +
+	passes, err = pass.Parse(oldHead + "\nRule: table=0 cookie=0 priority=1\nOpenFlow actions=CONTROLLER:65535\n" +
+		oldEnd +
 		"drop\nThis flow is handled by the userspace slow path because it:\n\t- Sends \"packet-in\" messages to the OpenFlow controller.\n")
 	if err != nil || len(passes[0].Controllers()) != 1 || len(passes[0].SlowPath) != 1 {
 		t.Errorf("%v %+v", err, passes)
@@ -75,7 +79,8 @@ func describe(p *pass.Pass) (list []string) {
 			list = append(list, strings.Join([]string{s.Bridge, strconv.Itoa(s.Table), "miss"}, " "))
 			continue
 		}
-		list = append(list, strings.Join([]string{s.Bridge, strconv.Itoa(s.Table), s.Flow, strconv.Itoa(s.Priority), strings.Join(s.Lines, ";")}, " "))
+		list = append(list, strings.Join([]string{s.Bridge, strconv.Itoa(s.Table), s.Flow, strconv.Itoa(s.Priority),
+			strings.Join(s.Lines, ";")}, " "))
 	}
 	return list
 }

@@ -50,7 +50,8 @@ func TestEachPassOfALiveTraceIsRead(t *testing.T) {
 				}
 			}
 		}
-		if want := strings.Count(text, ", priority ") + strings.Count(text, ". priority ") + strings.Count(text, ". No match"); stages != want {
+		if want := strings.Count(text, ", priority ") + strings.Count(text, ". priority ") + strings.Count(text,
+			". No match"); stages != want {
 			t.Errorf("%d stages, want %d\n%s", stages, want, text)
 		}
 	}
@@ -114,10 +115,12 @@ func TestStagesBelongToTheirBridges(t *testing.T) {
 			t.Fatalf("got  %q\nwant %q", got, want)
 		}
 	}
-	if s := p.Stages[1]; s.Table != 8 || s.Priority != 50 || s.Cookie != 0xcec5b6fd || p.Stages[2].Depth != 1 || !p.Stages[2].Miss {
+	if s := p.Stages[1]; s.Table != 8 || s.Priority != 50 || s.Cookie != 0xcec5b6fd || p.Stages[2].Depth != 1 ||
+		!p.Stages[2].Miss {
 		t.Errorf("%+v %+v", s, p.Stages[2])
 	}
-	if len(p.Errors) != 1 || len(p.Warnings) != 1 || len(p.SlowPath) != 1 || p.SlowPath[0] != "Uses action(s) not supported by datapath" {
+	if len(p.Errors) != 1 || len(p.Warnings) != 1 || len(p.SlowPath) != 1 ||
+		p.SlowPath[0] != "Uses action(s) not supported by datapath" {
 		t.Errorf("%q %q %q", p.Errors, p.Warnings, p.SlowPath)
 	}
 	if b := p.Buckets(); len(b) != 1 || b[0] != "2" {
@@ -196,7 +199,8 @@ Datapath actions: 3
 }
 
 func TestOtherTextIsNoTrace(t *testing.T) {
-	for _, text := range []string{"", "br-ex: unknown bridge\n", "Bad openflow flow syntax: in_port=6\n", "Flow: a b;c\n"} {
+	for _, text := range []string{"", "br-ex: unknown bridge\n", "Bad openflow flow syntax: in_port=6\n",
+		"Flow: a b;c\n"} {
 		if _, err := pass.Parse(text); !errors.Is(err, pass.ErrNoPass) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -211,7 +215,8 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Add(twoBridges)
-	f.Add(oldHead + "\nRule: table=0 cookie=0x5 priority=10,in_port=1\nOpenFlow actions=resubmit(,4)\n" + oldNested + "\tNo match\n" + oldEnd + "2\n")
+	f.Add(oldHead + "\nRule: table=0 cookie=0x5 priority=10,in_port=1\nOpenFlow actions=resubmit(,4)\n" + oldNested +
+		"\tNo match\n" + oldEnd + "2\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		passes, err := pass.Parse(text)
 		if (err == nil) != (len(passes) > 0) {

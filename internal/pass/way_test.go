@@ -64,7 +64,8 @@ func TestWayToALookup(t *testing.T) {
 		{2, 0, ct, ct + ",X,move:NXM_NX_REG10[12]->NXM_NX_XXREG0[111]" + clone + rest, ""},
 		{3, 0, ct + move + ",set_field:0x3->metadata", ct + move + ",clone(set_field:0x3->metadata,X,output:2)" + rest, ""},
 		{1, 11, ct + move + clone, "", ""},
-		{4, 0, ct + move + clone + ",learn(table=69,NXM_OF_IP_SRC[])", ct + move + clone + ",learn(table=69,NXM_OF_IP_SRC[]),X", ""},
+		{4, 0, ct + move + clone + ",learn(table=69,NXM_OF_IP_SRC[])",
+			ct + move + clone + ",learn(table=69,NXM_OF_IP_SRC[]),X", ""},
 		{5, 0, "", "", `action "NORMAL" leads to a lookup`},
 	} {
 		way, err := passes[0].WayTo(test.stage, test.line)
@@ -82,7 +83,8 @@ func TestWayToALookup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := grouped[0].WayTo(2, 0); err == nil || err.Error() != `action "group:1" can't be executed again by itself` {
+	if _, err := grouped[0].WayTo(2, 0); err == nil ||
+		err.Error() != `action "group:1" can't be executed again by itself` {
 		t.Errorf("behind a group: %v", err)
 	}
 }

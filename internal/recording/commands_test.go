@@ -54,7 +54,8 @@ func TestCommandNamesAreUnique(t *testing.T) {
 func TestSosAsksForEachVersion(t *testing.T) {
 	c, _ := Find(Groups)
 	lines := c.SosLines()
-	if want := len(openflow.Versions()) + 1; len(lines) != want || lines[0].Line != "ovs-ofctl -O OpenFlow15 dump-groups" || lines[want-1].Line != "ovs-ofctl dump-groups" {
+	if want := len(openflow.Versions()) + 1; len(lines) != want ||
+		lines[0].Line != "ovs-ofctl -O OpenFlow15 dump-groups" || lines[want-1].Line != "ovs-ofctl dump-groups" {
 		t.Errorf("%+v", lines)
 	}
 }

@@ -24,8 +24,10 @@ func TestNamesOfServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ protocol, vip, want string }{
-		{"tcp", "10.96.222.47:80", "front/web"}, {"", "[fd00:10:96::bbe8]:80", "front/web"}, {"udp", "10.96.222.47:53", "front/web"},
-		{"udp", "10.96.222.47:80", ""}, {"tcp", "172.30.0.100:8088", "blue/slr-inner"}, {"tcp", "10.96.222.47", ""}, {"tcp", "^VIP", ""},
+		{"tcp", "10.96.222.47:80", "front/web"}, {"", "[fd00:10:96::bbe8]:80", "front/web"},
+		{"udp", "10.96.222.47:53", "front/web"},
+		{"udp", "10.96.222.47:80", ""}, {"tcp", "172.30.0.100:8088", "blue/slr-inner"}, {"tcp", "10.96.222.47", ""},
+		{"tcp", "^VIP", ""},
 	} {
 		if got := names.Of(c.protocol, c.vip); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.protocol, c.vip, got, c.want)

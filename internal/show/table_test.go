@@ -14,7 +14,8 @@ import (
 func printTable(width int) []string {
 	var out bytes.Buffer
 	t := (&Page{Out: &out, Width: width}).Table("step", "rejected", "pid", "details")
-	t.AppendRow(table.Row{"datapath ports", 0, "", "br-int: no dpctl/show was collected: the live datapath's port numbers are unknown\nbreth0: ネットワーク"})
+	t.AppendRow(table.Row{"datapath ports", 0, "",
+		"br-int: no dpctl/show was collected: the live datapath's port numbers are unknown\nbreth0: ネットワーク"})
 	t.AppendRow(table.Row{"flows", 0, "", ""})
 	t.Render()
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")

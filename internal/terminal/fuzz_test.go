@@ -12,7 +12,8 @@ import (
 
 // FuzzEscape checks that no text from outside can control a terminal.
 func FuzzEscape(f *testing.F) {
-	for _, text := range []string{"br-int", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u009b2J", "a\rb", "\xff\x9b", "\u202eabc", "\x7f", "a\tb\nc", "\u2028"} {
+	for _, text := range []string{"br-int", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u009b2J", "a\rb", "\xff\x9b",
+		"\u202eabc", "\x7f", "a\tb\nc", "\u2028"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -105,8 +105,8 @@ func eachLine(text string, change func(i int, line string) string) string {
 	return b.String()
 }
 
-// TestTracesAreFoundInTheFormsOfTexts checks that a trace is found whole, and as the tool printed it, in the forms in which
-// people and programs show it.
+// TestTracesAreFoundInTheFormsOfTexts checks that a trace is found whole, and as the tool printed it, in the forms in
+// which people and programs show it.
 func TestTracesAreFoundInTheFormsOfTexts(t *testing.T) {
 	forms := map[string]func(string) string{
 		"alone": func(text string) string { return text },
@@ -172,11 +172,14 @@ func TestTracesWithoutIndentation(t *testing.T) {
 	for i, want := range []string{resubmit, slow, old} {
 		flat := eachLine(want, func(_ int, line string) string { return strings.TrimLeft(line, " \t") })
 		found := tracetext.Find(strings.ReplaceAll(flat, "\n>> ", "\n"))
-		if len(found) != 1 || found[0].Flat != (want != old) || want != old && strings.ReplaceAll(found[0].Text, "\n- ", "\n  - ") != want {
+		if len(found) != 1 || found[0].Flat != (want != old) || want != old &&
+			strings.ReplaceAll(found[0].Text, "\n- ", "\n  - ") != want {
 			t.Errorf("text %d: %+v", i, found)
 		}
 	}
-	if found := tracetext.Find(strings.ReplaceAll(eachLine(twoPasses, func(_ int, line string) string { return strings.TrimLeft(line, " ") }), strings.Repeat("=", 79)+"\n", "")); len(found) != 1 || strings.Count(found[0].Text, "====\n") != 2 {
+	if found := tracetext.Find(strings.ReplaceAll(eachLine(twoPasses,
+		func(_ int, line string) string { return strings.TrimLeft(line, " ") }), strings.Repeat("=", 79)+"\n",
+		"")); len(found) != 1 || strings.Count(found[0].Text, "====\n") != 2 {
 		t.Errorf("%+v", found)
 	}
 }
@@ -200,12 +203,14 @@ func TestWhatIsNotWholeIsNamed(t *testing.T) {
 // TestSeveralTracesAreFoundInTheirOrder checks traces that follow each other, also a cut one.
 func TestSeveralTracesAreFoundInTheirOrder(t *testing.T) {
 	at := strings.Index(resubmit, " 1. tcp")
-	text := resubmit[:at] + slow + "Text.\n$ ovs-appctl ofproto/trace br0 'in_port=1, udp' -generate\n" + old + logical + "$ ovn-trace sw0 'inport == \"p1\"'\n" + logical
+	text := resubmit[:at] + slow + "Text.\n$ ovs-appctl ofproto/trace br0 'in_port=1, udp' -generate\n" + old + logical +
+		"$ ovn-trace sw0 'inport == \"p1\"'\n" + logical
 	var got []string
 	for _, trace := range tracetext.Find(text) {
 		got = append(got, fmt.Sprint(trace.Tool, trace.Words, len(trace.Text) > 100, len(trace.Lacks)))
 	}
-	expect.Equal(t, got, []string{"ofproto/trace[] true 1", "ofproto/trace[] true 0", "ofproto/trace[ovs-appctl ofproto/trace br0 in_port=1, udp -generate] true 0",
+	expect.Equal(t, got, []string{"ofproto/trace[] true 1", "ofproto/trace[] true 0",
+		"ofproto/trace[ovs-appctl ofproto/trace br0 in_port=1, udp -generate] true 0",
 		"ovn-trace[] true 0", `ovn-trace[ovn-trace sw0 inport == "p1"] true 0`})
 }
 
@@ -227,7 +232,8 @@ func TestFormatIsReadBack(t *testing.T) {
 		t.Fatalf("%d traces of %d", len(back), len(all()))
 	}
 	for i, one := range back {
-		if one.Text != all()[i] || one.Words[3] != `it's "a" flow, \x` || len(one.Words) != 5 || one.Origin != fmt.Sprintf("a b.md, line %d", i) || len(one.Lacks) != 1 {
+		if one.Text != all()[i] || one.Words[3] != `it's "a" flow, \x` || len(one.Words) != 5 ||
+			one.Origin != fmt.Sprintf("a b.md, line %d", i) || len(one.Lacks) != 1 {
 			t.Errorf("%+v", one)
 		}
 	}
@@ -236,17 +242,23 @@ func TestFormatIsReadBack(t *testing.T) {
 // TestQuestions checks what command lines ask, and that no text of one becomes an option.
 func TestQuestions(t *testing.T) {
 	for line, want := range map[string]tracetext.Question{
-		"ovs-appctl ofproto/trace br-int in_port=1,tcp":                                   {Bridge: "br-int", Flow: "in_port=1,tcp"},
-		"ovs-appctl -t ovs-vswitchd ofproto/trace br-int in_port=1,tcp -generate":         {Bridge: "br-int", Flow: "in_port=1,tcp"},
-		"ovs-appctl ofproto/trace --ct-next trk,est --names br0 in_port=1 --ct-next=trk":  {Bridge: "br0", Flow: "in_port=1", States: []string{"trk,est", "trk"}, Names: true},
-		"ovs-appctl ofproto/trace br0 in_port=1, tcp, tp_dst=80":                          {Bridge: "br0", Flow: "in_port=1,tcp,tp_dst=80"},
-		"ovs-appctl ofproto/trace br0 in_port=1 ffffffffffff00000000000108004500001c":     {Bridge: "br0", Flow: "in_port=1"},
-		"ovs-appctl ofproto/trace ovs-system in_port(1),eth()":                            {},
-		"ovs-appctl ofproto/trace --ct-next --db=x br0 in_port=1":                         {Bridge: "br0", Flow: "in_port=1"},
-		"ovn-trace --ct=new --ct=$(x) --lb-dst=1.2.3.4:80 --db=tcp:x:1 sw0 inport==\"a\"": {Datapath: "sw0", Microflow: `inport==a`, States: []string{"new"}, Options: []string{"--lb-dst=1.2.3.4:80"}},
-		"ovn-trace --ovs 'inport == \"a\" && tcp'":                                        {Microflow: `inport == "a" && tcp`},
+		"ovs-appctl ofproto/trace br-int in_port=1,tcp": {Bridge: "br-int",
+			Flow: "in_port=1,tcp"},
+		"ovs-appctl -t ovs-vswitchd ofproto/trace br-int in_port=1,tcp -generate": {Bridge: "br-int",
+			Flow: "in_port=1,tcp"},
+		"ovs-appctl ofproto/trace --ct-next trk,est --names br0 in_port=1 --ct-next=trk": {Bridge: "br0", Flow: "in_port=1",
+			States: []string{"trk,est", "trk"}, Names: true},
+		"ovs-appctl ofproto/trace br0 in_port=1, tcp, tp_dst=80": {Bridge: "br0",
+			Flow: "in_port=1,tcp,tp_dst=80"},
+		"ovs-appctl ofproto/trace br0 in_port=1 ffffffffffff00000000000108004500001c": {Bridge: "br0", Flow: "in_port=1"},
+		"ovs-appctl ofproto/trace ovs-system in_port(1),eth()":                        {},
+		"ovs-appctl ofproto/trace --ct-next --db=x br0 in_port=1":                     {Bridge: "br0", Flow: "in_port=1"},
+		"ovn-trace --ct=new --ct=$(x) --lb-dst=1.2.3.4:80 --db=tcp:x:1 sw0 inport==\"a\"": {Datapath: "sw0",
+			Microflow: `inport==a`, States: []string{"new"}, Options: []string{"--lb-dst=1.2.3.4:80"}},
+		"ovn-trace --ovs 'inport == \"a\" && tcp'": {Microflow: `inport == "a" && tcp`},
 	} {
-		found := tracetext.Find("$ " + line + "\n" + map[bool]string{true: logical, false: resubmit}[strings.HasPrefix(line, "ovn")])
+		found := tracetext.Find("$ " + line + "\n" +
+			map[bool]string{true: logical, false: resubmit}[strings.HasPrefix(line, "ovn")])
 		if len(found) != 1 {
 			t.Errorf("%s: %d traces", line, len(found))
 			continue

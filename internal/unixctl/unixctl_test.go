@@ -45,8 +45,10 @@ func run(t *testing.T, runDir string, argv ...string) (stdout, stderr string) {
 // TestRunReturnsTheOutputOfOVSAppctl compares Run with ovs-appctl.
 func TestRunReturnsTheOutputOfOVSAppctl(t *testing.T) {
 	dir := server(t)
-	for _, argv := range [][]string{{"version"}, {"list-commands"}, {"ovsdb-server/list-dbs"}, {"vlog/set", "ANY:file:dbg"}, {"vlog/list"}, {"no such command"}, {"version", "too", "many"},
-		{"ovsdb-server/add-remote", "punix:/nowhere/" + `"quoted" <and> \back` + "\té"}, {"ovsdb-server/add-db", "/no/such/file"}} {
+	for _, argv := range [][]string{{"version"}, {"list-commands"}, {"ovsdb-server/list-dbs"},
+		{"vlog/set", "ANY:file:dbg"}, {"vlog/list"}, {"no such command"}, {"version", "too", "many"},
+		{"ovsdb-server/add-remote", "punix:/nowhere/" + `"quoted" <and> \back` + "\té"},
+		{"ovsdb-server/add-db", "/no/such/file"}} {
 		want, wantErr := run(t, dir, append([]string{"ovs-appctl", "-t", "ovsdb-server"}, argv...)...)
 		got, err := Run(t.Context(), dir, "ovsdb-server", argv...)
 		expect.Equal(t, string(got), want, argv)

@@ -7,7 +7,8 @@ import (
 )
 
 func TestCompare(t *testing.T) {
-	ordered := []string{"", "2.9.10", "2.17.9", "3.1", "3.1.0", "3.1.1~git20230501", "3.10.0", "22.03.8", "23.03.1-62.el9fdp", "24.03"}
+	ordered := []string{"", "2.9.10", "2.17.9", "3.1", "3.1.0", "3.1.1~git20230501", "3.10.0", "22.03.8",
+		"23.03.1-62.el9fdp", "24.03"}
 	for i, a := range ordered {
 		for j, b := range ordered {
 			if got := Compare(a, b); got < 0 != (i < j) || got > 0 != (i > j) {
@@ -28,7 +29,8 @@ func TestHas(t *testing.T) {
 	for _, c := range []struct {
 		version, wanted string
 		want            bool
-	}{{"3.1.0", "3.1", true}, {"3.1.0", "3", true}, {"3.1.0", "3.1.0", true}, {"3.10.0", "3.1", false}, {"3.1.0", "3.1.0.1", false}, {"", "3", false}} {
+	}{{"3.1.0", "3.1", true}, {"3.1.0", "3", true}, {"3.1.0", "3.1.0", true}, {"3.10.0", "3.1", false},
+		{"3.1.0", "3.1.0.1", false}, {"", "3", false}} {
 		expect.Equal(t, Has(c.version, c.wanted), c.want, c)
 	}
 }

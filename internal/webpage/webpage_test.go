@@ -38,7 +38,9 @@ func unpacked(t *testing.T, value any) (text string, decoded any) {
 }
 
 func FuzzData(f *testing.F) {
-	for _, text := range []string{"br-int", "\x1b[31m", "a\rb\x00c", "\u202eabc\u2066", `back\slash "quotes" \u0041 \\u202e`, "</script><script>", "\xff\xfe", "\u2028", "日本語", "a\tb\nc", "\x7f", "\U000e0001"} {
+	for _, text := range []string{"br-int", "\x1b[31m", "a\rb\x00c", "\u202eabc\u2066",
+		`back\slash "quotes" \u0041 \\u202e`, "</script><script>", "\xff\xfe", "\u2028", "日本語", "a\tb\nc", "\x7f",
+		"\U000e0001"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

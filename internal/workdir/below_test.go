@@ -34,7 +34,8 @@ func TestBelowFindsEachNodesWorkdir(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(parent, "sos_reports"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(parent, "sos_reports/manifest.json"), []byte(`{"version": "4.12.0", "components": {"archive": {"format": "xz"}}}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(parent, "sos_reports/manifest.json"),
+		[]byte(`{"version": "4.12.0", "components": {"archive": {"format": "xz"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Below(parent)
@@ -53,7 +54,8 @@ func TestNothingBelowAWorkdirIsAWorkdir(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "x", Kinds()...)
 	stage(t, d, "y", Kinds()...)
-	for _, path := range []string{d.RecordedCopy(), d.WorkingCopy(NB), d.Log("ovs-vswitchd"), d.Socket(OVS), d.RecordedSocket(), filepath.Join(d.Tools(), "x"), filepath.Join(d.Bin(), "activate")} {
+	for _, path := range []string{d.RecordedCopy(), d.WorkingCopy(NB), d.Log("ovs-vswitchd"), d.Socket(OVS),
+		d.RecordedSocket(), filepath.Join(d.Tools(), "x"), filepath.Join(d.Bin(), "activate")} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}

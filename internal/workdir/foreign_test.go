@@ -67,7 +67,8 @@ func TestPurgeFollowsNoLinkOut(t *testing.T) {
 func TestLinksAndPipesAreRefused(t *testing.T) {
 	link := func(path string) error { return os.Symlink("/usr/bin", path) }
 	pipe := func(path string) error { return unix.Mkfifo(path, 0o600) }
-	for _, name := range []string{"bin", "run", "var-run", stagingName, "run/ovs", "db", "db/ovs", "db/ovs/conf.db", "restore_flows", "recorded", "recorded/bridges/br-int/show",
+	for _, name := range []string{"bin", "run", "var-run", stagingName, "run/ovs", "db", "db/ovs", "db/ovs/conf.db",
+		"restore_flows", "recorded", "recorded/bridges/br-int/show",
 		"manifest.json", "replica.json", "report.json", stagingName + "/" + commitName} {
 		for what, make := range map[string]func(string) error{"a link": link, "a named pipe": pipe} {
 			wd := filepath.Join(t.TempDir(), "wd")
@@ -97,7 +98,8 @@ func TestLinksOfTheSystemAreNotToBeRemoved(t *testing.T) {
 	if err := os.Symlink("usr/bin", filepath.Join(root, "bin")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Find(root); err == nil || strings.Contains(err.Error(), "remove") || !strings.Contains(err.Error(), "choose another with -w") {
+	if _, err := Find(root); err == nil || strings.Contains(err.Error(), "remove") ||
+		!strings.Contains(err.Error(), "choose another with -w") {
 		t.Errorf("a folder that is no workdir: %v", err)
 	}
 	if err := os.MkdirAll(filepath.Join(root, "restore_flows"), 0o700); err != nil {

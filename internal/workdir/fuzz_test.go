@@ -24,8 +24,10 @@ func FuzzNames(f *testing.F) {
 // that reading, replacing and removing the files that the manifest names changes
 // nothing outside.
 func FuzzManifest(f *testing.F) {
-	for _, path := range []string{"db/ovs/conf.db", "../outside", "/etc/hostname", "out/kept", "db/ovs/../../../outside", "", ".", "restore_flows"} {
-		raw, err := json.Marshal(Manifest{Format: FormatVersion, Collections: []Collection{{Kind: OVS, Files: []File{{Path: path}}}}})
+	for _, path := range []string{"db/ovs/conf.db", "../outside", "/etc/hostname", "out/kept", "db/ovs/../../../outside",
+		"", ".", "restore_flows"} {
+		raw, err := json.Marshal(Manifest{Format: FormatVersion,
+			Collections: []Collection{{Kind: OVS, Files: []File{{Path: path}}}}})
 		if err != nil {
 			f.Fatal(err)
 		}

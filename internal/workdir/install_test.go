@@ -27,7 +27,8 @@ func TestInterruptedInstall(t *testing.T) {
 	install(t, full, "old", OVS, NB)
 	install(t, full, "new", OVS, SB)
 	after := tree(t, full.Path())
-	if before["db/ovs/conf.db"] != "old" || after["db/ovs/conf.db"] != "new" || after["db/ovn_nb/ovnnb_db.db"] != "old" || after["db/ovn_sb/ovnsb_db.db"] != "new" {
+	if before["db/ovs/conf.db"] != "old" || after["db/ovs/conf.db"] != "new" || after["db/ovn_nb/ovnnb_db.db"] != "old" ||
+		after["db/ovn_sb/ovnsb_db.db"] != "new" {
 		t.Fatal("not what this test is about", before, after)
 	}
 	old.Unlock()
@@ -167,7 +168,8 @@ func TestFilesOfTheUserAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = tree(t, d.Path())
-	for _, path := range []string{"restore_flows.old-1/notes.txt", "restore_flows.old-2/notes.txt", "recorded.old-1/bridges/br0/deep/file", "top.txt", "db/readme"} {
+	for _, path := range []string{"restore_flows.old-1/notes.txt", "restore_flows.old-2/notes.txt",
+		"recorded.old-1/bridges/br0/deep/file", "top.txt", "db/readme"} {
 		if got[path] == "" {
 			t.Errorf("%s was removed", path)
 		}
@@ -222,7 +224,8 @@ func TestPurge(t *testing.T) {
 func TestPurgeRemovesWhatAKilledCommandLeft(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "x", OVS)
-	for _, name := range []string{"killed/.lock", "killed/.incoming/recorded/half", "begun/.lock", "own/.lock", "own/notes", "other/.incoming/x"} {
+	for _, name := range []string{"killed/.lock", "killed/.incoming/recorded/half", "begun/.lock", "own/.lock",
+		"own/notes", "other/.incoming/x"} {
 		files.Write(t, d.join(name), "")
 	}
 	used := lock(t, d.join("used"))
@@ -244,7 +247,8 @@ func TestOccupied(t *testing.T) {
 	}
 	install(t, d, "/path/of/the/source", NB)
 	there, err := d.Occupied(false, Kinds()...)
-	if err != nil || len(there) != 1 || !strings.Contains(there[0], "/path/of/the/source") || !strings.Contains(there[0], "OVN NB") {
+	if err != nil || len(there) != 1 || !strings.Contains(there[0], "/path/of/the/source") ||
+		!strings.Contains(there[0], "OVN NB") {
 		t.Errorf("got %q, %v, want the source and its database", there, err)
 	}
 	files.Write(t, d.DumpFile("br0", Flows), "by hand")
@@ -293,7 +297,8 @@ func TestDatabaseIsReplacedAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := tree(t, d.Path())
-	for path, want := range map[string]string{"db/ovs/conf.db": "new", "restore_flows/br0.flows.dump": "old", "recorded/bfd.show": "old"} {
+	for path, want := range map[string]string{"db/ovs/conf.db": "new", "restore_flows/br0.flows.dump": "old",
+		"recorded/bfd.show": "old"} {
 		expect.Equal(t, got[path], want, path)
 	}
 }

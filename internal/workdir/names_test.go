@@ -11,8 +11,10 @@ import (
 )
 
 // seeds lists names that are unsuitable as file names.
-var seeds = []string{"", ".", "..", "-", "-rf", "br0", "br-int", ".hidden", "a/b", "../../etc/passwd", "br@odd", "br:1", "br%41", "%", "%%", "%~",
-	"a b", "a\nb", "a\x00b", "brücke", "\xff\xfe", "~", "$(id)", "`id`", "a,b", "CON", "br0.flows", strings.Repeat("x", 180), strings.Repeat("x", 181), strings.Repeat("/", 100), strings.Repeat("%", 59)}
+var seeds = []string{"", ".", "..", "-", "-rf", "br0", "br-int", ".hidden", "a/b", "../../etc/passwd", "br@odd", "br:1",
+	"br%41", "%", "%%", "%~",
+	"a b", "a\nb", "a\x00b", "brücke", "\xff\xfe", "~", "$(id)", "`id`", "a,b", "CON", "br0.flows",
+	strings.Repeat("x", 180), strings.Repeat("x", 181), strings.Repeat("/", 100), strings.Repeat("%", 59)}
 
 func checkName(t *testing.T, name string) {
 	t.Helper()
@@ -52,7 +54,8 @@ func TestNames(t *testing.T) {
 		t.Error("long names that differ become the same")
 	}
 	// A name that EncodeName does not return is refused: one bridge has one file name.
-	for _, foreign := range []string{"%41", "a b", "a/b", ".x", "-x", "%2d", "%4", "%zz", "", EncodeName(a), strings.Repeat("x", 200)} {
+	for _, foreign := range []string{"%41", "a b", "a/b", ".x", "-x", "%2d", "%4", "%zz", "", EncodeName(a),
+		strings.Repeat("x", 200)} {
 		if name, ok := DecodeName(foreign); ok {
 			t.Errorf("%q is taken for the name %q", foreign, name)
 		}
@@ -63,7 +66,8 @@ func TestNames(t *testing.T) {
 func TestNamesAsFiles(t *testing.T) {
 	d := fresh(t)
 	for _, name := range seeds {
-		for _, path := range []string{d.DumpFile(name, Flows), d.OtherDump(name, Groups, "OpenFlow10"), d.BridgeRecorded(name, RecordedFDB)} {
+		for _, path := range []string{d.DumpFile(name, Flows), d.OtherDump(name, Groups, "OpenFlow10"),
+			d.BridgeRecorded(name, RecordedFDB)} {
 			if rel, err := filepath.Rel(d.Path(), path); err != nil || !filepath.IsLocal(rel) {
 				t.Errorf("%q: %s", name, path)
 			}
@@ -89,7 +93,8 @@ func TestDumpedBridges(t *testing.T) {
 	if err := os.MkdirAll(d.RestoreFlows(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{d.DumpFile("br-int", Flows), d.DumpFile("br-int", Groups), d.DumpFile("br/ex", Groups), d.DumpFile("a.flows", Meters), filepath.Join(d.RestoreFlows(), "flows.dump")} {
+	for _, path := range []string{d.DumpFile("br-int", Flows), d.DumpFile("br-int", Groups), d.DumpFile("br/ex", Groups),
+		d.DumpFile("a.flows", Meters), filepath.Join(d.RestoreFlows(), "flows.dump")} {
 		if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +102,8 @@ func TestDumpedBridges(t *testing.T) {
 	if size := d.DumpBytes(); size != 25 {
 		t.Errorf("%d bytes, want 25", size)
 	}
-	for want, kinds := range map[string][]Dump{"[a.flows br-int br/ex]": nil, "[br-int]": {Flows}, "[br-int br/ex]": {Groups}, "[a.flows br-int]": {Flows, Meters}} {
+	for want, kinds := range map[string][]Dump{"[a.flows br-int br/ex]": nil, "[br-int]": {Flows},
+		"[br-int br/ex]": {Groups}, "[a.flows br-int]": {Flows, Meters}} {
 		if bridges, err := d.DumpedBridges(kinds...); err != nil || fmt.Sprint(bridges) != want {
 			t.Errorf("%q: %q %v, want %s", kinds, bridges, err, want)
 		}

@@ -53,7 +53,8 @@ func TestLockAcrossProcesses(t *testing.T) {
 	if said, err := bufio.NewReader(stdout).ReadString('\n'); said != "locked\n" {
 		t.Fatal(said, err)
 	}
-	if _, err := Lock(path); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(cmd.Process.Pid)) || !strings.Contains(err.Error(), path) {
+	if _, err := Lock(path); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(cmd.Process.Pid)) ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("while another process has it: %v", err)
 	}
 	if _, err := Find(path); err != nil {
@@ -97,7 +98,8 @@ func TestModes(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("made with %v %v", info.Mode(), err)
 	}
-	for mode, ok := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o777: false, 0o777 | os.ModeSticky: false} {
+	for mode, ok := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o777: false,
+		0o777 | os.ModeSticky: false} {
 		dir := filepath.Join(base, strconv.Itoa(int(mode)))
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -18,8 +18,10 @@ const odd = `a b 'c' "d" $HOME $(touch x) \e * ;f&#!`
 func newReplica(t *testing.T, name string) Replica {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	r := Replica{Bin: filepath.Join(dir, "bin"), OVSRunDir: filepath.Join(dir, "var-run/ovs"), OVNRunDir: filepath.Join(dir, "var-run/ovn_nb"),
-		OVS: true, NBSocket: filepath.Join(dir, "var-run/ovn_nb/db.sock"), SBSocket: filepath.Join(dir, "var-run/ovn_sb/db.sock")}
+	r := Replica{Bin: filepath.Join(dir, "bin"), OVSRunDir: filepath.Join(dir, "var-run/ovs"),
+		OVNRunDir: filepath.Join(dir, "var-run/ovn_nb"),
+		OVS:       true, NBSocket: filepath.Join(dir, "var-run/ovn_nb/db.sock"),
+		SBSocket: filepath.Join(dir, "var-run/ovn_sb/db.sock")}
 	for _, run := range []string{"ovs", "ovn_nb", "ovn_sb"} {
 		if err := os.MkdirAll(filepath.Join(dir, "var-run", run), 0o700); err != nil {
 			t.Fatal(err)
@@ -126,7 +128,8 @@ func TestActivatePrintsTheReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	eachShell(t, func(t *testing.T, run func(string, ...string) string) {
-		out := run(`set -eu; export OVN_SB_DB=tcp:elsewhere; . "$1"; echo "${OVN_SB_DB-none}"; deactivate; echo "$OVN_SB_DB"`, Script(r.Bin))
+		out := run(`set -eu; export OVN_SB_DB=tcp:elsewhere; . "$1"; echo "${OVN_SB_DB-none}"; deactivate; echo "$OVN_SB_DB"`,
+			Script(r.Bin))
 		want := `* You can now run the following offline commands directly:
     ovs-appctl [...]
 
@@ -152,7 +155,8 @@ func call(t *testing.T, r Replica, env []string, argv ...string) (string, int) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(r.Bin, argv[0]), argv[1:]...)
 	cmd.Env = append([]string{"OVS_RUNDIR=/nonexistent", "OVN_NB_DB=tcp:192.0.2.1:1", "OVN_NB_DAEMON=/nonexistent",
-		"OVN_SB_DAEMON=/nonexistent", "OVN_NBCTL_OPTIONS=--bad", "OVN_SBCTL_OPTIONS=--bad", "PATH=" + os.Getenv("PATH")}, env...)
+		"OVN_SB_DAEMON=/nonexistent", "OVN_NBCTL_OPTIONS=--bad", "OVN_SBCTL_OPTIONS=--bad", "PATH=" + os.Getenv("PATH")},
+		env...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -168,7 +172,8 @@ func TestWrapperPassesArgumentsInputAndExitCode(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(real, "ovn-nbctl"), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	path := strings.Join([]string{"", ".", r.Bin, other.Bin, filepath.Join(r.Bin, "..", "bin"), real, os.Getenv("PATH")}, ":")
+	path := strings.Join([]string{"", ".", r.Bin, other.Bin, filepath.Join(r.Bin, "..", "bin"), real, os.Getenv("PATH")},
+		":")
 	out, code := call(t, r, []string{"PATH=" + path}, "ovn-nbctl", "a b", "", "*", `$x 'y' "z"`, "--", "-n")
 	if want := `<a b><><*><$x 'y' "z"><--><-n>unix:` + r.NBSocket; out != want || code != 42 {
 		t.Errorf("%q, exit %d; want %q", out, code, want)
@@ -177,7 +182,8 @@ func TestWrapperPassesArgumentsInputAndExitCode(t *testing.T) {
 
 func TestWrapperNamesWhatIsMissing(t *testing.T) {
 	r := newReplica(t, "plain")
-	if out, code := call(t, r, nil, "ovs-vsctl-recorded", "show"); code != 1 || !strings.Contains(out, "as recorded is not served: ovs-offline report") {
+	if out, code := call(t, r, nil, "ovs-vsctl-recorded", "show"); code != 1 ||
+		!strings.Contains(out, "as recorded is not served: ovs-offline report") {
 		t.Errorf("ovs-vsctl-recorded: exit %d, %q", code, out)
 	}
 	r.NBSocket, r.OVS = "", false
@@ -201,7 +207,8 @@ func TestWrapperNamesWhatIsMissing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(r.Bin, "ovn-sbctl"), []byte(none), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := call(t, r, nil, "ovn-sbctl"); code != 127 || !strings.Contains(out, "not installed") || !strings.Contains(out, "ovn-common") {
+	if out, code := call(t, r, nil, "ovn-sbctl"); code != 127 || !strings.Contains(out, "not installed") ||
+		!strings.Contains(out, "ovn-common") {
 		t.Errorf("exit %d, %q", code, out)
 	}
 }
@@ -270,7 +277,8 @@ func TestWrappersReachDaemons(t *testing.T) {
 		argv []string
 		want string
 	}{
-		{[]string{"ovs-vsctl", "add-br", "br-int", "--", "set", "bridge", "br-int", "datapath_type=dummy", "fail_mode=secure"}, ""},
+		{[]string{"ovs-vsctl", "add-br", "br-int", "--", "set", "bridge", "br-int", "datapath_type=dummy",
+			"fail_mode=secure"}, ""},
 		{[]string{"ovs-ofctl", "add-flow", "br-int", "cookie=0x12345678,actions=drop"}, ""},
 		{[]string{"ovs-ofctl", "dump-flows", "br-int"}, "actions=drop"},
 		{[]string{"ovs-appctl", "ofproto/trace", "br-int", "in_port=LOCAL"}, "Final flow"},
@@ -294,7 +302,8 @@ func TestWrappersReachDaemons(t *testing.T) {
 	if err := Write(r); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := call(t, r, nil, "ovs-vsctl-recorded", "--columns=name", "list", "bridge"); code != 0 || !strings.Contains(out, "br-int") {
+	if out, code := call(t, r, nil, "ovs-vsctl-recorded", "--columns=name", "list", "bridge"); code != 0 ||
+		!strings.Contains(out, "br-int") {
 		t.Errorf("ovs-vsctl-recorded: exit %d, %q", code, out)
 	}
 	eachShell(t, func(t *testing.T, run func(string, ...string) string) {
@@ -316,7 +325,8 @@ func testDetrace(t *testing.T, r Replica) {
 	if code != 0 {
 		t.Fatal(uuid)
 	}
-	flow, code := call(t, r, nil, "ovn-sbctl", "create", "Logical_Flow", "logical_datapath="+strings.TrimSpace(uuid), "pipeline=ingress", "table_id=0",
+	flow, code := call(t, r, nil, "ovn-sbctl", "create", "Logical_Flow", "logical_datapath="+strings.TrimSpace(uuid),
+		"pipeline=ingress", "table_id=0",
 		"priority=7", "match=1", "actions=next;", "external_ids:stage-name=ls_in_test")
 	if code != 0 {
 		t.Fatal(flow)
@@ -369,6 +379,7 @@ func TestPromptNamesTheNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	eachShell(t, func(t *testing.T, run func(script string, args ...string) string) {
-		expect.Equal(t, run(`PS1='$ '; . "$1" >/dev/null; echo "$PS1"; deactivate; echo "$PS1"`, Script(r.Bin)), "(ovs-offline cmp-1) $ \n$ \n")
+		expect.Equal(t, run(`PS1='$ '; . "$1" >/dev/null; echo "$PS1"; deactivate; echo "$PS1"`, Script(r.Bin)),
+			"(ovs-offline cmp-1) $ \n$ \n")
 	})
 }

@@ -120,11 +120,14 @@ func TestAutoGivesReasons(t *testing.T) {
 			t.Errorf("no reason has %s: %s", want, reasons)
 		}
 	}
-	if _, err := testRuntimes(t).Choose(t.Context(), Auto, runtime.Wanted{Image: "some"}); err == nil || !strings.Contains(err.Error(), "/nonexistent/docker.sock") {
+	if _, err := testRuntimes(t).Choose(t.Context(), Auto, runtime.Wanted{Image: "some"}); err == nil ||
+		!strings.Contains(err.Error(), "/nonexistent/docker.sock") {
 		t.Errorf("an image was asked for, and no engine is there: %v", err)
 	}
 	for _, name := range []string{Auto, Process} {
-		if _, err := testRuntimes(t).Choose(t.Context(), name, runtime.Wanted{Versions: versions.Pair{OVS: "1.2"}}); err == nil || !strings.Contains(err.Error(), "no image with OVS 1.2 for local processes, and this host has OVS ") {
+		if _, err := testRuntimes(t).Choose(t.Context(), name,
+			runtime.Wanted{Versions: versions.Pair{OVS: "1.2"}}); err == nil ||
+			!strings.Contains(err.Error(), "no image with OVS 1.2 for local processes, and this host has OVS ") {
 			t.Errorf("--runtime %s runs another version of Open vSwitch than the installed one? %v", name, err)
 		}
 	}
@@ -151,11 +154,13 @@ func TestDockerContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "")
 	t.Setenv("DOCKER_CONTEXT", "")
 	t.Setenv("DOCKER_CONFIG", config)
-	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, runtime.Wanted{}); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, runtime.Wanted{}); err == nil ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("the context's socket was not asked: %v", err)
 	}
 	t.Setenv("DOCKER_CONTEXT", "other")
-	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, runtime.Wanted{}); err == nil || !strings.Contains(err.Error(), `context "other"`) {
+	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, runtime.Wanted{}); err == nil ||
+		!strings.Contains(err.Error(), `context "other"`) {
 		t.Errorf("a context that is not there: %v", err)
 	}
 }
@@ -184,25 +189,36 @@ func TestChoosesAmongHostAndImages(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
 	r := testRuntimes(t)
 	roots := map[string]string{"host": ""}
-	roots["1"], roots["2"], roots["3"] = addImage(t, 1, "90.1.0", "90.03.0"), addImage(t, 2, "90.1.4", "90.03.2"), addImage(t, 3, "95.0.0", "")
-	host := versions.Pair{OVS: strings.Fields(ovs.Run(t, "ovs-vswitchd", "--version"))[3], OVN: strings.Fields(ovs.Run(t, "ovn-nbctl", "--version"))[1]}
+	roots["1"], roots["2"], roots["3"] = addImage(t, 1, "90.1.0", "90.03.0"), addImage(t, 2, "90.1.4", "90.03.2"),
+		addImage(t, 3, "95.0.0", "")
+	host := versions.Pair{OVS: strings.Fields(ovs.Run(t, "ovs-vswitchd", "--version"))[3],
+		OVN: strings.Fields(ovs.Run(t, "ovn-nbctl", "--version"))[1]}
 	pair := func(ovs, ovn string) versions.Pair { return versions.Pair{OVS: ovs, OVN: ovn} }
 	for what, c := range map[string]struct {
 		wanted    runtime.Wanted
 		root, why string
 	}{
-		"nothing is known":             {runtime.Wanted{}, "host", ""},
-		"those of this host":           {runtime.Wanted{Recorded: host}, "host", ": " + host.String() + ", as on the node"},
-		"an image has them":            {runtime.Wanted{Recorded: pair("90.1.4", "90.03.2")}, "2", ": OVS 90.1.4, OVN 90.03.2, as on the node"},
-		"databases alone, of a schema": {runtime.Wanted{Recorded: pair("", "90.03")}, "1", ": OVS 90.1.0, OVN 90.03.0, as on the node"},
-		"of the same minor version":    {runtime.Wanted{Recorded: pair("90.1.5", "90.03.2")}, "2", ": OVS 90.1.4, OVN 90.03.2, nearest to the node's OVS 90.1.5, OVN 90.03.2"},
-		"the nearest newer":            {runtime.Wanted{Recorded: pair("89.0.0", "")}, "1", ": OVS 90.1.0, OVN 90.03.0, nearest to the node's OVS 89.0.0"},
-		"the nearest older":            {runtime.Wanted{Recorded: pair("99.0.0", "")}, "3", ": OVS 95.0.0, nearest to the node's OVS 99.0.0"},
-		"an older one with all tools":  {runtime.Wanted{Recorded: pair("99.0.0", "99.03.0")}, "2", ": OVS 90.1.4, OVN 90.03.2, nearest to the node's OVS 99.0.0, OVN 99.03.0"},
-		"a named image":                {runtime.Wanted{Image: "image-3", Recorded: host}, "3", ": OVS 95.0.0"},
-		"a named version":              {runtime.Wanted{Versions: pair("90", ""), Recorded: host}, "1", ": OVS 90.1.0, OVN 90.03.0"},
-		"a named version of OVN":       {runtime.Wanted{Versions: pair("", "90.03.2"), Recorded: host}, "2", ": OVS 90.1.4, OVN 90.03.2"},
-		"the named one of this host":   {runtime.Wanted{Versions: host, Recorded: pair("90.1.4", "90.03.2")}, "host", ": " + host.String()},
+		"nothing is known":   {runtime.Wanted{}, "host", ""},
+		"those of this host": {runtime.Wanted{Recorded: host}, "host", ": " + host.String() + ", as on the node"},
+		"an image has them": {runtime.Wanted{Recorded: pair("90.1.4", "90.03.2")}, "2",
+			": OVS 90.1.4, OVN 90.03.2, as on the node"},
+		"databases alone, of a schema": {runtime.Wanted{Recorded: pair("", "90.03")}, "1",
+			": OVS 90.1.0, OVN 90.03.0, as on the node"},
+		"of the same minor version": {runtime.Wanted{Recorded: pair("90.1.5", "90.03.2")}, "2",
+			": OVS 90.1.4, OVN 90.03.2, nearest to the node's OVS 90.1.5, OVN 90.03.2"},
+		"the nearest newer": {runtime.Wanted{Recorded: pair("89.0.0", "")}, "1",
+			": OVS 90.1.0, OVN 90.03.0, nearest to the node's OVS 89.0.0"},
+		"the nearest older": {runtime.Wanted{Recorded: pair("99.0.0", "")}, "3",
+			": OVS 95.0.0, nearest to the node's OVS 99.0.0"},
+		"an older one with all tools": {runtime.Wanted{Recorded: pair("99.0.0", "99.03.0")}, "2",
+			": OVS 90.1.4, OVN 90.03.2, nearest to the node's OVS 99.0.0, OVN 99.03.0"},
+		"a named image": {runtime.Wanted{Image: "image-3", Recorded: host}, "3", ": OVS 95.0.0"},
+		"a named version": {runtime.Wanted{Versions: pair("90", ""), Recorded: host}, "1",
+			": OVS 90.1.0, OVN 90.03.0"},
+		"a named version of OVN": {runtime.Wanted{Versions: pair("", "90.03.2"), Recorded: host}, "2",
+			": OVS 90.1.4, OVN 90.03.2"},
+		"the named one of this host": {runtime.Wanted{Versions: host, Recorded: pair("90.1.4", "90.03.2")}, "host",
+			": " + host.String()},
 	} {
 		for _, name := range []string{Auto, Process} {
 			choice, err := r.Choose(t.Context(), name, c.wanted)
@@ -219,10 +235,12 @@ func TestChoosesAmongHostAndImages(t *testing.T) {
 		}
 	}
 	for want, wanted := range map[string]runtime.Wanted{
-		"no image image-9 for local processes":                                                         {Image: "image-9"},
-		"no image with OVS 90.1, OVN 91 for local processes, and this host has " + host.String() + ":": {Versions: pair("90.1", "91")},
+		"no image image-9 for local processes": {Image: "image-9"},
+		"no image with OVS 90.1, OVN 91 for local processes, and this host has " + host.String() +
+			":": {Versions: pair("90.1", "91")},
 	} {
-		if _, err := r.Choose(t.Context(), Process, wanted); !errors.Is(err, runtime.ErrNoImage) || !strings.Contains(err.Error(), want) {
+		if _, err := r.Choose(t.Context(), Process, wanted); !errors.Is(err, runtime.ErrNoImage) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v, want %q", wanted, err, want)
 		}
 	}

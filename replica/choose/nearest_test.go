@@ -17,11 +17,13 @@ func TestNearest(t *testing.T) {
 	}{
 		"exact, newer and older patch, newer, older, unknown": {
 			pair("3.3.1", ""),
-			[]versions.Pair{pair("3.3.1", "1"), pair("3.3.2", ""), pair("3.3.10", ""), pair("3.3.0", ""), pair("3.5.0", ""), pair("4.0.0", ""), pair("3.1.7", ""), pair("2.17.9", ""), pair("", "")},
+			[]versions.Pair{pair("3.3.1", "1"), pair("3.3.2", ""), pair("3.3.10", ""), pair("3.3.0", ""), pair("3.5.0", ""),
+				pair("4.0.0", ""), pair("3.1.7", ""), pair("2.17.9", ""), pair("", "")},
 		},
 		"databases alone: only OVN counts": {
 			pair("", "25.03.1"),
-			[]versions.Pair{pair("2.15.0", "25.03.1"), pair("3.5.0", "25.03.0"), pair("3.5.0", "25.09.0"), pair("3.5.0", "26.03.1"), pair("3.5.0", "24.09.2"), pair("3.5.0", "23.03.1"), pair("3.5.0", "")},
+			[]versions.Pair{pair("2.15.0", "25.03.1"), pair("3.5.0", "25.03.0"), pair("3.5.0", "25.09.0"),
+				pair("3.5.0", "26.03.1"), pair("3.5.0", "24.09.2"), pair("3.5.0", "23.03.1"), pair("3.5.0", "")},
 		},
 		"both programs": {
 			pair("3.5.0", "25.03.1"),

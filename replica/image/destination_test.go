@@ -51,8 +51,10 @@ func TestAWrittenImageIsTheSame(t *testing.T) {
 
 func TestBadDestinations(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "UPPER/x": "", "host/x:a:b": "", "./x.tar": "put oci-archive: or docker-archive: in front", "x.tar": "in front",
-		"oci-archive:": "the file name is missing", "docker-archive:": "the file name is missing", "host/x@sha256:" + strings.Repeat("0", 64): "",
+		"": "", "UPPER/x": "", "host/x:a:b": "", "./x.tar": "put oci-archive: or docker-archive: in front",
+		"x.tar":        "in front",
+		"oci-archive:": "the file name is missing", "docker-archive:": "the file name is missing",
+		"host/x@sha256:" + strings.Repeat("0", 64): "",
 	} {
 		if _, err := ParseDestination(text); !errors.Is(err, ErrDestination) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
@@ -83,7 +85,8 @@ func TestAFailedWriteLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
-	if err := write(t.Context(), host+"/tools"); err == nil || !strings.Contains(err.Error(), "log in with: podman login "+host) {
+	if err := write(t.Context(), host+"/tools"); err == nil ||
+		!strings.Contains(err.Error(), "log in with: podman login "+host) {
 		t.Error(err)
 	}
 	kept := filepath.Join(dir, "kept.tar")

@@ -105,7 +105,8 @@ func TestImageOfARunningReplicaIsKept(t *testing.T) {
 		t.Errorf("used by %q", i.UsedBy)
 	}
 	all := []image.Listed{i}
-	if _, err := image.Remove(t.Context(), all, "mine", nil); !errors.Is(err, image.ErrUsed) || !strings.Contains(err.Error(), wd.Path()) {
+	if _, err := image.Remove(t.Context(), all, "mine", nil); !errors.Is(err, image.ErrUsed) ||
+		!strings.Contains(err.Error(), wd.Path()) {
 		t.Errorf("removing an image that is used: %v", err)
 	}
 	if _, err := s.Find("mine"); err != nil {
@@ -121,7 +122,8 @@ func TestImageOfARunningReplicaIsKept(t *testing.T) {
 	if _, err := os.Stat(filepath.Dir(added.Root)); !os.IsNotExist(err) {
 		t.Errorf("its folder is left: %v", err)
 	}
-	if running, err := replica.List(); err != nil || slices.ContainsFunc(running, func(l replica.Listed) bool { return l.Workdir == wd.Path() }) {
+	if running, err := replica.List(); err != nil ||
+		slices.ContainsFunc(running, func(l replica.Listed) bool { return l.Workdir == wd.Path() }) {
 		t.Errorf("the replica runs on: %+v %v", running, err)
 	}
 	if _, err := image.Remove(t.Context(), nil, "mine", nil); !errors.Is(err, runtime.ErrNoImage) {
@@ -137,7 +139,8 @@ func TestImagesOfEachEngine(t *testing.T) {
 		wd := collected.Locked(t, report)
 		rt := r.For(t, wd)
 		i := only(t, r.Name, "ovs-offline:")
-		if i.Runtime != r.Name || i.OVS == "" || i.OVN == "" || i.Size < 10e6 || i.ID == "" || i.Added.IsZero() || len(i.UsedBy) > 0 {
+		if i.Runtime != r.Name || i.OVS == "" || i.OVN == "" || i.Size < 10e6 || i.ID == "" || i.Added.IsZero() ||
+			len(i.UsedBy) > 0 {
 			t.Errorf("%+v", i)
 		}
 		start(t, wd, rt)
@@ -160,7 +163,8 @@ func TestImagesOfEachEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		i = only(t, r.Name, "ovs-offline:second")
-		if _, err := image.Remove(t.Context(), []image.Listed{i}, "ovs-offline:second", nil); err != nil || len(i.UsedBy) > 0 {
+		if _, err := image.Remove(t.Context(), []image.Listed{i}, "ovs-offline:second", nil); err != nil ||
+			len(i.UsedBy) > 0 {
 			t.Errorf("%+v: %v", i, err)
 		}
 		if left, err := e.InspectImage(t.Context(), second); !errors.Is(err, engine.ErrNoImage) {

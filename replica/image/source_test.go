@@ -152,7 +152,8 @@ func login(t *testing.T, host string) {
 	t.Helper()
 	dir := t.TempDir()
 	auth := base64.StdEncoding.EncodeToString([]byte("me:secret"))
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"auths":{"`+host+`":{"auth":"`+auth+`"}}}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"auths":{"`+host+`":{"auth":"`+auth+`"}}}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("DOCKER_CONFIG", dir)
@@ -256,7 +257,8 @@ func zstandard(w io.Writer) io.WriteCloser {
 func platforms(t *testing.T) v1.ImageIndex {
 	t.Helper()
 	of := func(architecture string) mutate.IndexAddendum {
-		return mutate.IndexAddendum{Add: image(t, architecture), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}}}
+		return mutate.IndexAddendum{Add: image(t, architecture),
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}}}
 	}
 	return mutate.AppendManifests(empty.Index, of("s390x"), of(runtime.GOARCH))
 }
@@ -274,11 +276,13 @@ func TestEverySource(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeDocker(t, at("docker.tar"), map[string]v1.Image{"example.com/ns/ovn:v1": img})
-	writeDocker(t, at("two.tar"), map[string]v1.Image{"example.com/ns/ovn:v1": img, "example.com/ns/other:v1": image(t, "s390x")})
+	writeDocker(t, at("two.tar"), map[string]v1.Image{"example.com/ns/ovn:v1": img,
+		"example.com/ns/other:v1": image(t, "s390x")})
 	compress(t, at("docker.tar"), at("docker.tar.gz"), gzipped)
 	compress(t, at("docker.tar"), at("docker.tar.zst"), zstandard)
 	makeLayout(t, at("layout"), map[string]mutate.Appendable{"v1": img})
-	makeLayout(t, at("named"), map[string]mutate.Appendable{"v1": img, "v2": image(t, "s390x"), "v3": mutate.AppendManifests(empty.Index)})
+	makeLayout(t, at("named"), map[string]mutate.Appendable{"v1": img, "v2": image(t, "s390x"),
+		"v3": mutate.AppendManifests(empty.Index)})
 	makeLayout(t, at("platforms"), map[string]mutate.Appendable{"v1": platforms(t)})
 	pack(t, at("layout"), at("layout.tar"))
 	compress(t, at("layout.tar"), at("layout.tar.gz"), gzipped)
@@ -289,7 +293,8 @@ func TestEverySource(t *testing.T) {
 	t.Chdir(dir)
 	for _, source := range []string{
 		host + "/ns/ovn:v1", "docker://" + host + "/ns/ovn:v1", host + "/ns/ovn@" + digest.String(), host + "/ns/ovn:many",
-		at("docker.tar"), "docker.tar", "docker-archive:" + at("docker.tar"), "docker-archive:docker.tar:example.com/ns/ovn:v1",
+		at("docker.tar"), "docker.tar", "docker-archive:" + at("docker.tar"),
+		"docker-archive:docker.tar:example.com/ns/ovn:v1",
 		"docker-archive:two.tar:example.com/ns/ovn:v1", at("docker.tar.gz"), at("docker.tar.zst"),
 		at("layout"), "layout/", "oci:layout", "oci:layout:v1", "oci:named:v1", at("platforms"),
 		at("layout.tar"), "oci-archive:layout.tar", "oci-archive:layout.tar:v1", at("layout.tar.gz"),
@@ -300,12 +305,14 @@ func TestEverySource(t *testing.T) {
 		}
 	}
 	for _, source := range []string{"docker-archive:two.tar", "two.tar"} {
-		if _, _, err := unpack(t, t.Context(), source); err == nil || !strings.Contains(err.Error(), "example.com/ns/other:v1") {
+		if _, _, err := unpack(t, t.Context(), source); err == nil ||
+			!strings.Contains(err.Error(), "example.com/ns/other:v1") {
 			t.Errorf("%s: %v", source, err)
 		}
 	}
 	for _, source := range []string{"oci:layout:v2", "docker-archive:docker.tar:v2"} {
-		if _, _, err := unpack(t, t.Context(), source); err == nil || !strings.Contains(err.Error(), `"v2"`) || !strings.Contains(err.Error(), "v1") {
+		if _, _, err := unpack(t, t.Context(), source); err == nil || !strings.Contains(err.Error(), `"v2"`) ||
+			!strings.Contains(err.Error(), "v1") {
 			t.Errorf("%s: %v", source, err)
 		}
 	}
@@ -313,7 +320,8 @@ func TestEverySource(t *testing.T) {
 	os.WriteFile(at("root/usr/bin/tool"), []byte("tool"), 0o755)
 	for _, source := range []string{at("root"), "root", "dir:" + at("root")} {
 		u, found, err := unpack(t, t.Context(), source)
-		if err != nil || !strings.HasPrefix(u.ID, "sha256:") || !maps.Equal(found, map[string]string{"usr/bin/tool": "tool"}) {
+		if err != nil || !strings.HasPrefix(u.ID, "sha256:") ||
+			!maps.Equal(found, map[string]string{"usr/bin/tool": "tool"}) {
 			t.Errorf("%s: %+v %q %v", source, u, found, err)
 		}
 	}
@@ -354,7 +362,8 @@ func TestSourcesThatAreNone(t *testing.T) {
 		}
 	}
 	login(t, "example.com")
-	if _, _, err := unpack(t, t.Context(), host+"/ns/ovn:v1"); err == nil || !strings.Contains(err.Error(), "podman login "+host) {
+	if _, _, err := unpack(t, t.Context(), host+"/ns/ovn:v1"); err == nil ||
+		!strings.Contains(err.Error(), "podman login "+host) {
 		t.Errorf("without a login: %v", err)
 	}
 }
@@ -407,7 +416,8 @@ func TestWrongDigestsAreRefused(t *testing.T) {
 			t.Errorf("a layout with another %v: %v", blob, err)
 		}
 		pack(t, dir, dir+".tar")
-		if _, _, err := unpack(t, t.Context(), dir+".tar"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "digest") {
+		if _, _, err := unpack(t, t.Context(), dir+".tar"); !errors.Is(err, ErrRefused) ||
+			!strings.Contains(err.Error(), "digest") {
 			t.Errorf("a tar of a layout with another %v: %v", blob, err)
 		}
 	}
@@ -457,15 +467,18 @@ func TestHostileArchives(t *testing.T) {
 	z.Close()
 	nested := `{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.index.v1+json","size":1,"digest":"sha256:` + strings.Repeat("0", 64) + `"}]}`
 	for what, raw := range map[string][]byte{
-		"links in a circle":      loop,
-		"a large manifest":       tarOf(t, "manifest.json", "["+strings.Repeat(" ", 8<<20)+"]"),
-		"no JSON":                tarOf(t, "manifest.json", "x"),
-		"no images":              tarOf(t, "manifest.json", "[]"),
-		"a missing config":       tarOf(t, "manifest.json", `[{"Config":"../../../etc/passwd","Layers":["/etc/passwd"]}]`),
-		"a config that is null":  tarOf(t, "manifest.json", `[{"Config":"c"}]`, "c", "null"),
-		"layers that don't fit":  tarOf(t, "manifest.json", `[{"Config":"c","Layers":["a","b"]}]`, "c", `{"rootfs":{"diff_ids":[]}}`),
-		"a missing layer":        tarOf(t, "manifest.json", `[{"Config":"c","Layers":["a"]}]`, "c", `{"rootfs":{"diff_ids":["sha256:`+strings.Repeat("0", 64)+`"]}}`),
-		"a digest that is none":  tarOf(t, "manifest.json", `[{"Config":"c","Layers":["a"]}]`, "c", `{"rootfs":{"diff_ids":["sha256:../../x"]}}`),
+		"links in a circle":     loop,
+		"a large manifest":      tarOf(t, "manifest.json", "["+strings.Repeat(" ", 8<<20)+"]"),
+		"no JSON":               tarOf(t, "manifest.json", "x"),
+		"no images":             tarOf(t, "manifest.json", "[]"),
+		"a missing config":      tarOf(t, "manifest.json", `[{"Config":"../../../etc/passwd","Layers":["/etc/passwd"]}]`),
+		"a config that is null": tarOf(t, "manifest.json", `[{"Config":"c"}]`, "c", "null"),
+		"layers that don't fit": tarOf(t, "manifest.json", `[{"Config":"c","Layers":["a","b"]}]`, "c",
+			`{"rootfs":{"diff_ids":[]}}`),
+		"a missing layer": tarOf(t, "manifest.json", `[{"Config":"c","Layers":["a"]}]`, "c",
+			`{"rootfs":{"diff_ids":["sha256:`+strings.Repeat("0", 64)+`"]}}`),
+		"a digest that is none": tarOf(t, "manifest.json", `[{"Config":"c","Layers":["a"]}]`, "c",
+			`{"rootfs":{"diff_ids":["sha256:../../x"]}}`),
 		"an index of a blob":     tarOf(t, "oci-layout", "{}", "index.json", nested),
 		"an index of no digest":  tarOf(t, "oci-layout", "{}", "index.json", strings.ReplaceAll(nested, "0000", "../.")),
 		"a bomb":                 bomb.Bytes(),
@@ -504,7 +517,8 @@ func TestHostileArchives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := unpack(t, t.Context(), dir); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "not a regular file") {
+	if _, _, err := unpack(t, t.Context(), dir); !errors.Is(err, ErrRefused) ||
+		!strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a layout of FIFOs: %v", err)
 	}
 }

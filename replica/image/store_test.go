@@ -131,7 +131,8 @@ func TestToolsOfAnImageRun(t *testing.T) {
 	expect.Equal(t, first.Name, "example.com/ns/ovs-offline:host", first)
 	expect.Equal(t, first.OVS, onHost(t, "ovs-vswitchd"), first)
 	expect.Equal(t, first.OVN, onHost(t, "ovn-nbctl"), first)
-	if len(first.Remarks) > 0 || first.Source != archived || first.Added.Before(began.Truncate(time.Second)) || first.Added.After(time.Now()) {
+	if len(first.Remarks) > 0 || first.Source != archived || first.Added.Before(began.Truncate(time.Second)) ||
+		first.Added.After(time.Now()) {
 		t.Errorf("got %+v, want no remarks, the source %s, and a time since %s", first, archived, began)
 	}
 	found, err := s.Find(first.Name)
@@ -252,7 +253,8 @@ func TestNames(t *testing.T) {
 	add(t, s, root, "mine")
 	expect.Equal(t, names(t, s), []string{base.Name, "mine"})
 	renamed := ""
-	if _, err := s.Add(t.Context(), hostImage(t), image.AddOptions{Name: "mine", Renamed: func(before, now string) { renamed = before + " " + now }}); err != nil {
+	if _, err := s.Add(t.Context(), hostImage(t),
+		image.AddOptions{Name: "mine", Renamed: func(before, now string) { renamed = before + " " + now }}); err != nil {
 		t.Fatal(err)
 	}
 	expect.Equal(t, renamed, "mine mine@"+strings.TrimPrefix(first.ID, "sha256:")[:12], "renamed")
@@ -291,7 +293,8 @@ func TestKeptNames(t *testing.T) {
 		}
 		theirs, err := s.AddArchive(t.Context(), archive, options)
 		archive.Close()
-		if err != nil || theirs.Name != "mine@"+strings.TrimPrefix(theirs.ID, "sha256:")[:12] || theirs.Source != "a colleague" {
+		if err != nil || theirs.Name != "mine@"+strings.TrimPrefix(theirs.ID, "sha256:")[:12] ||
+			theirs.Source != "a colleague" {
 			t.Errorf("%+v, %v", theirs, err)
 		}
 		if found, err := s.Find("mine"); err != nil || found.ID != mine.ID || len(names(t, s)) != 2 {
@@ -365,7 +368,8 @@ func TestImagesThatCannotRunAReplica(t *testing.T) {
 	os.Remove(mustFind(t, root, "ovn-trace"))
 	os.Remove(mustFind(t, root, "ovn-detrace"))
 	i := add(t, s, root, "")
-	if i.Name != "ovs-7.6.5" || i.OVN != "" || len(i.Remarks) != 1 || !strings.Contains(i.Remarks[0], "no ovn-nbctl, no ovn-sbctl, no ovn-trace, no ovn-detrace") {
+	if i.Name != "ovs-7.6.5" || i.OVN != "" || len(i.Remarks) != 1 ||
+		!strings.Contains(i.Remarks[0], "no ovn-nbctl, no ovn-sbctl, no ovn-trace, no ovn-detrace") {
 		t.Errorf("%+v", i)
 	}
 }
@@ -390,10 +394,12 @@ func TestFailedAddLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t)
-	if _, err := s.Add(t.Context(), damaged, image.AddOptions{}); !errors.Is(err, image.ErrRefused) || !strings.Contains(err.Error(), "digest") {
+	if _, err := s.Add(t.Context(), damaged, image.AddOptions{}); !errors.Is(err, image.ErrRefused) ||
+		!strings.Contains(err.Error(), "digest") {
 		t.Errorf("a damaged archive: %v", err)
 	}
-	if _, err := s.Add(t.Context(), archived, image.AddOptions{Limits: archive.Limits{Bytes: 1 << 20, Entries: 1000}}); !errors.Is(err, archive.ErrLimit) {
+	if _, err := s.Add(t.Context(), archived,
+		image.AddOptions{Limits: archive.Limits{Bytes: 1 << 20, Entries: 1000}}); !errors.Is(err, archive.ErrLimit) {
 		t.Errorf("a large archive: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -134,23 +134,37 @@ func TestLayersReplaceAndRemove(t *testing.T) {
 		"a whiteout removes a folder": {[]layerOf{{file("d/e/a", "1"), file("d/b", "2")}, {file("d/.wh.e", "")}},
 			map[string]string{"d/": "", "d/b": "2"}},
 		"a whiteout of nothing": {[]layerOf{{file("a", "1")}, {file(".wh.b", "")}}, map[string]string{"a": "1"}},
-		"a whiteout spares its own layer": {[]layerOf{{file("d/a", "old"), file("d/x/y", "old")}, {file("d/a", "new"), file("d/x/z", "new"), file("d/.wh.a", ""), file("d/.wh.x", "")}},
+		"a whiteout spares its own layer": {[]layerOf{{file("d/a", "old"), file("d/x/y", "old")},
+			{file("d/a", "new"), file("d/x/z", "new"), file("d/.wh.a", ""), file("d/.wh.x", "")}},
 			map[string]string{"d/": "", "d/a": "new", "d/x/": "", "d/x/z": "new"}},
-		"an opaque folder":           {[]layerOf{{file("d/a", "1"), file("d/e/b", "2"), file("x", "3")}, {folder("d"), file("d/.wh..wh..opq", ""), file("d/c", "4")}}, map[string]string{"d/": "", "d/c": "4", "x": "3"}},
-		"an opaque folder, late":     {[]layerOf{{file("d/a", "1"), file("d/e/b", "2")}, {file("d/c", "4"), file("d/e/f", "5"), file("d/.wh..wh..opq", "")}}, map[string]string{"d/": "", "d/c": "4", "d/e/": "", "d/e/f": "5"}},
-		"an opaque root":             {[]layerOf{{file("d/a", "1")}, {file(".wh..wh..opq", ""), file("b", "2")}}, map[string]string{"b": "2"}},
-		"metadata of aufs":           {[]layerOf{{file("a", "1"), file(".wh..wh.aufs", ""), file(".wh..wh.plnk/1", "")}}, map[string]string{"a": "1", ".wh..wh.plnk/": "", ".wh..wh.plnk/1": ""}},
-		"a file replaces a folder":   {[]layerOf{{file("d/a", "1")}, {file("d", "2")}}, map[string]string{"d": "2"}},
-		"a folder replaces a file":   {[]layerOf{{file("d", "1")}, {folder("d"), file("d/a", "2")}}, map[string]string{"d/": "", "d/a": "2"}},
-		"a folder replaces a link":   {[]layerOf{{folder("e"), file("e/x", "1"), link("d", "e")}, {folder("d"), file("d/a", "2")}}, map[string]string{"d/": "", "d/a": "2", "e/": "", "e/x": "1"}},
-		"a link replaces a folder":   {[]layerOf{{file("d/a", "1")}, {link("d", "e")}}, map[string]string{"d": "-> e"}},
-		"a folder stays":             {[]layerOf{{file("d/a", "1")}, {folder("d")}}, map[string]string{"d/": "", "d/a": "1"}},
-		"through a relative link":    {[]layerOf{{folder("usr/lib"), link("lib", "usr/lib")}, {file("lib/a", "1")}}, map[string]string{"usr/": "", "usr/lib/": "", "lib": "-> usr/lib", "usr/lib/a": "1"}},
-		"through an absolute link":   {[]layerOf{{link("lib", "/usr/lib")}, {file("lib/a", "1")}}, map[string]string{"usr/": "", "usr/lib/": "", "lib": "-> /usr/lib", "usr/lib/a": "1"}},
-		"a hard link":                {[]layerOf{{file("a/b", "1"), hardLink("c", "a/b"), hardLink("d", "/a/b")}}, map[string]string{"a/": "", "a/b": "1", "c": "1", "d": "1"}},
-		"one name of a linked file":  {[]layerOf{{file("a", "old"), hardLink("b", "a")}, {file("a", "new")}}, map[string]string{"a": "new", "b": "old"}},
-		"a hard link to itself":      {[]layerOf{{file("a", "1"), hardLink("a", "a")}}, map[string]string{"a": "1"}},
-		"special files are not made": {[]layerOf{{file("dev/x", "below"), special(tar.TypeChar, "dev/null"), special(tar.TypeBlock, "dev/sda"), special(tar.TypeFifo, "run/f")}, {special(tar.TypeChar, "dev/x")}}, map[string]string{"dev/": "", "run/": ""}},
+		"an opaque folder": {[]layerOf{{file("d/a", "1"), file("d/e/b", "2"), file("x", "3")},
+			{folder("d"), file("d/.wh..wh..opq", ""), file("d/c", "4")}}, map[string]string{"d/": "", "d/c": "4", "x": "3"}},
+		"an opaque folder, late": {[]layerOf{{file("d/a", "1"), file("d/e/b", "2")},
+			{file("d/c", "4"), file("d/e/f", "5"), file("d/.wh..wh..opq", "")}},
+			map[string]string{"d/": "", "d/c": "4", "d/e/": "", "d/e/f": "5"}},
+		"an opaque root": {[]layerOf{{file("d/a", "1")}, {file(".wh..wh..opq", ""), file("b", "2")}},
+			map[string]string{"b": "2"}},
+		"metadata of aufs": {[]layerOf{{file("a", "1"), file(".wh..wh.aufs", ""), file(".wh..wh.plnk/1", "")}},
+			map[string]string{"a": "1", ".wh..wh.plnk/": "", ".wh..wh.plnk/1": ""}},
+		"a file replaces a folder": {[]layerOf{{file("d/a", "1")}, {file("d", "2")}}, map[string]string{"d": "2"}},
+		"a folder replaces a file": {[]layerOf{{file("d", "1")}, {folder("d"), file("d/a", "2")}},
+			map[string]string{"d/": "", "d/a": "2"}},
+		"a folder replaces a link": {[]layerOf{{folder("e"), file("e/x", "1"), link("d", "e")},
+			{folder("d"), file("d/a", "2")}}, map[string]string{"d/": "", "d/a": "2", "e/": "", "e/x": "1"}},
+		"a link replaces a folder": {[]layerOf{{file("d/a", "1")}, {link("d", "e")}}, map[string]string{"d": "-> e"}},
+		"a folder stays":           {[]layerOf{{file("d/a", "1")}, {folder("d")}}, map[string]string{"d/": "", "d/a": "1"}},
+		"through a relative link": {[]layerOf{{folder("usr/lib"), link("lib", "usr/lib")}, {file("lib/a", "1")}},
+			map[string]string{"usr/": "", "usr/lib/": "", "lib": "-> usr/lib", "usr/lib/a": "1"}},
+		"through an absolute link": {[]layerOf{{link("lib", "/usr/lib")}, {file("lib/a", "1")}},
+			map[string]string{"usr/": "", "usr/lib/": "", "lib": "-> /usr/lib", "usr/lib/a": "1"}},
+		"a hard link": {[]layerOf{{file("a/b", "1"), hardLink("c", "a/b"), hardLink("d", "/a/b")}},
+			map[string]string{"a/": "", "a/b": "1", "c": "1", "d": "1"}},
+		"one name of a linked file": {[]layerOf{{file("a", "old"), hardLink("b", "a")}, {file("a", "new")}},
+			map[string]string{"a": "new", "b": "old"}},
+		"a hard link to itself": {[]layerOf{{file("a", "1"), hardLink("a", "a")}}, map[string]string{"a": "1"}},
+		"special files are not made": {[]layerOf{{file("dev/x", "below"), special(tar.TypeChar, "dev/null"),
+			special(tar.TypeBlock, "dev/sda"), special(tar.TypeFifo, "run/f")}, {special(tar.TypeChar, "dev/x")}},
+			map[string]string{"dev/": "", "run/": ""}},
 	} {
 		dir := t.TempDir()
 		if err := write(t, dir, c.layers...); err != nil {
@@ -167,11 +181,14 @@ func TestModes(t *testing.T) {
 	when := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 	su := with(file("su", "x"), 0o6755)
 	su.Uid, su.Gid, su.ModTime = 12, 34, when
-	err := write(t, dir, layerOf{su, with(file("secret", "x"), 0), with(file("open", "x"), 0o666), with(folder("closed"), 0o1777), with(file("closed/a", "x"), 0o4711), with(folder("closed"), 0o2000), file("closed/b", "x")})
+	err := write(t, dir, layerOf{su, with(file("secret", "x"), 0), with(file("open", "x"), 0o666),
+		with(folder("closed"), 0o1777), with(file("closed/a", "x"), 0o4711), with(folder("closed"), 0o2000),
+		file("closed/b", "x")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]fs.FileMode{"su": 0o755, "secret": 0o400, "open": 0o644, "closed": fs.ModeDir | 0o700, "closed/a": 0o711} {
+	for name, want := range map[string]fs.FileMode{"su": 0o755, "secret": 0o400, "open": 0o644,
+		"closed": fs.ModeDir | 0o700, "closed/a": 0o711} {
 		info, err := os.Lstat(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -224,8 +241,9 @@ func TestHostileLayers(t *testing.T) {
 		"a long target":               {{link("a", strings.Repeat("x/", 4000))}},
 		"a long name":                 {{file(strings.Repeat("x/", 4000)+"x", "x")}},
 		"a deep name":                 {{file(strings.Repeat("x/", 300)+"x", "x")}},
-		"a deep tree of links":        {{link("l", strings.Repeat("x/", 200)), link(strings.Repeat("x/", 200)+"l", strings.Repeat("y/", 200)), file("l/l/a", "x")}},
-		"an unknown type":             {{special('Z', "a")}},
+		"a deep tree of links": {{link("l", strings.Repeat("x/", 200)),
+			link(strings.Repeat("x/", 200)+"l", strings.Repeat("y/", 200)), file("l/l/a", "x")}},
+		"an unknown type": {{special('Z', "a")}},
 	}
 	harmless := map[string][]layerOf{
 		"a file through an absolute link": {{link("d", top)}, {file("d/outside", "x")}},
@@ -300,7 +318,8 @@ func (zeroReader) Read(p []byte) (int, error) {
 func zeros(t *testing.T, size int64) io.Reader {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "hole", Size: size, Mode: 0o644, Format: tar.FormatGNU}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "hole", Size: size, Mode: 0o644,
+		Format: tar.FormatGNU}); err != nil {
 		t.Fatal(err)
 	}
 	return io.MultiReader(&b, io.LimitReader(zeroReader{}, size))
@@ -311,20 +330,23 @@ func sparseFile(t *testing.T, size int64) io.Reader {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	records := ""
-	for key, value := range map[string]string{"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": "hole", "GNU.sparse.size": fmt.Sprint(size), "GNU.sparse.numblocks": "0", "GNU.sparse.map": ""} {
+	for key, value := range map[string]string{"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": "hole",
+		"GNU.sparse.size": fmt.Sprint(size), "GNU.sparse.numblocks": "0", "GNU.sparse.map": ""} {
 		record := " " + key + "=" + value + "\n"
 		n := len(record) + 2
 		records += fmt.Sprint(n) + record
 	}
 	// package tar writes no sparse files, so the PAX header is written as a file and its
 	// type is changed.
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "pax", Size: int64(len(records)), Mode: 0o644, Format: tar.FormatUSTAR}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "pax", Size: int64(len(records)), Mode: 0o644,
+		Format: tar.FormatUSTAR}); err != nil {
 		t.Fatal(err)
 	}
 	io.WriteString(w, records)
 	w.Flush()
 	retype(b.Bytes()[:512], tar.TypeXHeader)
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "y", Mode: 0o644, Format: tar.FormatUSTAR}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "y", Mode: 0o644,
+		Format: tar.FormatUSTAR}); err != nil {
 		t.Fatal(err)
 	}
 	w.Close()
@@ -376,7 +398,8 @@ func TestCopyOfAFolder(t *testing.T) {
 	source := filepath.Join(top, "source")
 	outside := filepath.Join(top, "outside")
 	os.WriteFile(outside, []byte("canary"), 0o600)
-	if err := write(t, mkdir(t, source), layerOf{file("usr/bin/a", "1"), link("bin", "usr/bin"), link("out", outside), link("up", "../outside"), hardLink("usr/b", "usr/bin/a")}); err != nil {
+	if err := write(t, mkdir(t, source), layerOf{file("usr/bin/a", "1"), link("bin", "usr/bin"), link("out", outside),
+		link("up", "../outside"), hardLink("usr/b", "usr/bin/a")}); err != nil {
 		t.Fatal(err)
 	}
 	os.Chmod(filepath.Join(source, "usr/bin/a"), fs.ModeSetuid|0o755)
@@ -387,7 +410,8 @@ func TestCopyOfAFolder(t *testing.T) {
 	delete(want, "fifo")
 	digest := ""
 	// The second copy is below its source, the third is of a changed one.
-	for i, target := range []string{filepath.Join(top, "one"), filepath.Join(source, "usr/two"), filepath.Join(top, "three")} {
+	for i, target := range []string{filepath.Join(top, "one"), filepath.Join(source, "usr/two"),
+		filepath.Join(top, "three")} {
 		if i == 2 {
 			os.RemoveAll(filepath.Join(source, "usr/two"))
 			os.Chmod(filepath.Join(source, "usr/b"), 0o644)

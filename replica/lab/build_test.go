@@ -72,8 +72,8 @@ func tool(t *testing.T, rt runtime.Runtime, wd *workdir.Dir, argv ...string) str
 	return string(out)
 }
 
-// TestTracesAreThoseOfASwitchMadeByHand checks that ofproto/trace says in the replica of a lab what it says in an ovs-vswitchd on which somebody
-// has run the commands of the text.
+// TestTracesAreThoseOfASwitchMadeByHand checks that ofproto/trace says in the replica of a lab what it says in an
+// ovs-vswitchd on which somebody has run the commands of the text.
 func TestTracesAreThoseOfASwitchMadeByHand(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string
@@ -108,7 +108,8 @@ func TestTracesAreThoseOfASwitchMadeByHand(t *testing.T) {
 				{"ovs-vsctl", "add-port", "br-b", "pb", "--", "set", "interface", "pb", "type=patch", "options:peer=pa"},
 				{"ovs-vsctl", "add-port", "br-a", "x", "tag=7"}, {"ovs-vsctl", "add-port", "br-b", "y"},
 				{"ovs-vsctl", "add-port", "br-b", "v0", "tag=9"},
-				{"ovs-ofctl", "-O", "OpenFlow13", "add-group", "br-b", "group_id=4,type=all,bucket=output:y,bucket=set_field:99->tun_id,output:v0"},
+				{"ovs-ofctl", "-O", "OpenFlow13", "add-group", "br-b",
+					"group_id=4,type=all,bucket=output:y,bucket=set_field:99->tun_id,output:v0"},
 				{"ovs-ofctl", "-O", "OpenFlow13", "add-flow", "br-b", "in_port=pb,actions=group:4"},
 			},
 			[]string{"br-a in_port=x,dl_src=00:00:00:00:00:01,dl_dst=ff:ff:ff:ff:ff:ff,arp", "br-b in_port=y,icmp"},
@@ -119,9 +120,12 @@ func TestTracesAreThoseOfASwitchMadeByHand(t *testing.T) {
 				"ovs-ofctl --strict mod-flows br0 in_port=a,tcp,actions=IN_PORT\novs-ofctl del-flows br0 udp\novs-vsctl del-port br0 c\novs-ofctl mod-port br0 b down\n" +
 				"ovs-ofctl -O OpenFlow13 add-meter br0 meter=1,kbps,band=type=drop,rate=100\novs-ofctl -O OpenFlow13 add-flow br0 in_port=b,actions=meter:1,a\n",
 			[][]string{
-				{"ovs-vsctl", "add-br", "br0"}, {"ovs-vsctl", "add-port", "br0", "a"}, {"ovs-vsctl", "add-port", "br0", "b"}, {"ovs-vsctl", "add-port", "br0", "c"},
-				{"ovs-ofctl", "add-flow", "br0", "in_port=a,actions=b"}, {"ovs-ofctl", "add-flow", "br0", "in_port=a,tcp,actions=c"},
-				{"ovs-ofctl", "--strict", "mod-flows", "br0", "in_port=a,tcp,actions=IN_PORT"}, {"ovs-ofctl", "del-flows", "br0", "udp"},
+				{"ovs-vsctl", "add-br", "br0"}, {"ovs-vsctl", "add-port", "br0", "a"}, {"ovs-vsctl", "add-port", "br0", "b"},
+				{"ovs-vsctl", "add-port", "br0", "c"},
+				{"ovs-ofctl", "add-flow", "br0", "in_port=a,actions=b"},
+				{"ovs-ofctl", "add-flow", "br0", "in_port=a,tcp,actions=c"},
+				{"ovs-ofctl", "--strict", "mod-flows", "br0", "in_port=a,tcp,actions=IN_PORT"},
+				{"ovs-ofctl", "del-flows", "br0", "udp"},
 				{"ovs-vsctl", "del-port", "br0", "c"}, {"ovs-ofctl", "mod-port", "br0", "b", "down"},
 				{"ovs-ofctl", "-O", "OpenFlow13", "add-meter", "br0", "meter=1,kbps,band=type=drop,rate=100"},
 				{"ovs-ofctl", "-O", "OpenFlow13", "add-flow", "br0", "in_port=b,actions=meter:1,a"},
@@ -142,7 +146,8 @@ func TestTracesAreThoseOfASwitchMadeByHand(t *testing.T) {
 			}
 			for _, flow := range c.flows {
 				bridge, flow, _ := strings.Cut(flow, " ")
-				expect.Equal(t, plain(ask("ovs-appctl", "-t", "ovs-vswitchd", "ofproto/trace", bridge, flow)), plain(s.Appctl("ofproto/trace", bridge, flow)), flow)
+				expect.Equal(t, plain(ask("ovs-appctl", "-t", "ovs-vswitchd", "ofproto/trace", bridge, flow)),
+					plain(s.Appctl("ofproto/trace", bridge, flow)), flow)
 			}
 		})
 	}
@@ -161,7 +166,8 @@ func plain(trace string) string {
 
 var datapathPort = regexp.MustCompile(`\b\d+\b`)
 
-// TestFailedCommandsAreNamed checks that a tool's message is there for each command that failed, and that the others count.
+// TestFailedCommandsAreNamed checks that a tool's message is there for each command that failed, and that the others
+// count.
 func TestFailedCommandsAreNamed(t *testing.T) {
 	wd, built := build(t, "ovs-vsctl add-br br0\novs-vsctl add-br br0\novs-ofctl add-flow br1 actions=drop\novs-ofctl add-flow br0 foo=1,actions=drop\novs-ofctl add-flow br0 actions=drop\novs-vsctl emer-reset\n"+
 		"ovs-vsctl add-port br0 d0 -- set interface d0 type=dpdk options:dpdk-devargs=0000:01:00.0\n")
@@ -185,10 +191,12 @@ func TestFailedCommandsAreNamed(t *testing.T) {
 	}
 	ask := start(t, wd)
 	expect.Equal(t, strings.Contains(ask("ovs-ofctl", "dump-flows", "br0"), "actions=drop"), true, "the flow is there")
-	recorded := tool(t, process.New(process.Options{Folders: wd.RuntimeFolders()}), wd, "ovs-vsctl", "--db=unix:"+wd.RecordedSocket(), "get", "Interface", "d0", "type", "options")
+	recorded := tool(t, process.New(process.Options{Folders: wd.RuntimeFolders()}), wd, "ovs-vsctl",
+		"--db=unix:"+wd.RecordedSocket(), "get", "Interface", "d0", "type", "options")
 	expect.Equal(t, recorded, "dpdk\n{dpdk-devargs=\"0000:01:00.0\"}\n", "the recorded interface")
 
-	if _, err := lab.Build(t.Context(), wd, ticket.ReadTyped("ovs-vsctl add-br br1"), options()); fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), "empty") {
+	if _, err := lab.Build(t.Context(), wd, ticket.ReadTyped("ovs-vsctl add-br br1"),
+		options()); fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), "empty") {
 		t.Errorf("a workdir with data: %v", err)
 	}
 }
@@ -200,7 +208,8 @@ func TestNothingToCarryOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer wd.Unlock()
-	for _, text := range []string{"", "no command", "ovs-vsctl show\novs-ofctl dump-flows br0\n", "ovs-appctl exit\n", strings.Repeat("\x00\xff`$(", 1000)} {
+	for _, text := range []string{"", "no command", "ovs-vsctl show\novs-ofctl dump-flows br0\n", "ovs-appctl exit\n",
+		strings.Repeat("\x00\xff`$(", 1000)} {
 		if _, err := lab.Build(t.Context(), wd, ticket.ReadTyped(text), options()); !errors.Is(err, lab.ErrNothing) {
 			t.Errorf("%.20q: %v", text, err)
 		}

@@ -9,7 +9,8 @@ import (
 	"ovs-offline/test/check/expect"
 )
 
-// TestRefusedCommandsAreNamed checks that nothing runs which could leave the replica, read a file or end a daemon, and that each is named with its line.
+// TestRefusedCommandsAreNamed checks that nothing runs which could leave the replica, read a file or end a daemon, and
+// that each is named with its line.
 func TestRefusedCommandsAreNamed(t *testing.T) {
 	for command, reason := range map[string]string{
 		// Files.
@@ -96,13 +97,15 @@ func TestRefusedCommandsAreNamed(t *testing.T) {
 			t.Errorf("%.100s: %d steps %v, refused %v, want it refused", command, len(s.steps), s.steps, s.built.Refused)
 			continue
 		}
-		if refused := s.built.Refused[0]; refused.Line != 2 || !strings.Contains(refused.Reason, reason) || len(refused.Command) > 300 {
+		if refused := s.built.Refused[0]; refused.Line != 2 || !strings.Contains(refused.Reason, reason) ||
+			len(refused.Command) > 300 {
 			t.Errorf("%.100s: line %d, %q, want line 2 and a reason with %q", command, refused.Line, refused.Reason, reason)
 		}
 	}
 }
 
-// TestCommandsBecomeArgumentLists checks what runs of commands that are carried out, and what is written once ovs-vswitchd has ended.
+// TestCommandsBecomeArgumentLists checks what runs of commands that are carried out, and what is written once
+// ovs-vswitchd has ended.
 func TestCommandsBecomeArgumentLists(t *testing.T) {
 	for command, want := range map[string]string{
 		"ovs-vsctl --no-wait -t 5 --may-exist add-br br0":                                                                              "[-- --may-exist add-br br0]",
@@ -127,8 +130,10 @@ func TestCommandsBecomeArgumentLists(t *testing.T) {
 		"ovn-nbctl --wait=sb --log --severity=info acl-add s to-lport 1 ip4 drop":                                                      "[-- --log --severity=info acl-add s to-lport 1 ip4 drop]",
 		"ovn-sbctl chassis-add ch1 geneve 1.1.1.1":                                                                                     "[-- chassis-add ch1 geneve 1.1.1.1]",
 		// What only prints something is left out.
-		"ovs-vsctl show": "", "ovs-vsctl --columns=name list Interface": "", "ovs-vsctl get Interface p1 ofport": "", "ovs-ofctl dump-flows br0": "", "ovs-ofctl show br0 > x": "",
-		"ovs-appctl ofproto/trace br0 in_port=1": "", "ovn-trace s 'inport == \"p\"'": "", "ovn-nbctl --db=tcp:1.1.1.1:1 show": "", "ovs-vsctl --version": "", "ovs-appctl fdb/show br0": "",
+		"ovs-vsctl show": "", "ovs-vsctl --columns=name list Interface": "", "ovs-vsctl get Interface p1 ofport": "",
+		"ovs-ofctl dump-flows br0": "", "ovs-ofctl show br0 > x": "",
+		"ovs-appctl ofproto/trace br0 in_port=1": "", "ovn-trace s 'inport == \"p\"'": "",
+		"ovn-nbctl --db=tcp:1.1.1.1:1 show": "", "ovs-vsctl --version": "", "ovs-appctl fdb/show br0": "",
 	} {
 		s := read(ticket.ReadTyped(command))
 		got := ""
@@ -150,10 +155,12 @@ func TestCommandsBecomeArgumentLists(t *testing.T) {
 func TestOneNodeAndManyCommands(t *testing.T) {
 	s := read(ticket.ReadTyped("[root@n1 ~]# ovs-vsctl add-br a\n[root@n2 ~]# ovs-vsctl add-br b\n[root@n2 ~]# ovn-nbctl ls-add s\n[root@n1 ~]# ovs-vsctl add-br c\n"))
 	if len(s.steps) != 3 || s.host != "n1" || len(s.built.Refused) != 1 || s.built.Refused[0].Line != 2 {
-		t.Errorf("host %q, %d steps, refused %v, want those of n1, that of OVN, and line 2 refused", s.host, len(s.steps), s.built.Refused)
+		t.Errorf("host %q, %d steps, refused %v, want those of n1, that of OVN, and line 2 refused", s.host, len(s.steps),
+			s.built.Refused)
 	}
 	s = read(ticket.ReadTyped(strings.Repeat("ovs-vsctl add-br a\n", 20000)))
-	if len(s.steps) != maxCommands || len(s.built.Refused) != 1 || s.built.Refused[0].Line != maxCommands+1 || !strings.Contains(s.built.Refused[0].Reason, "10000 from") {
+	if len(s.steps) != maxCommands || len(s.built.Refused) != 1 || s.built.Refused[0].Line != maxCommands+1 ||
+		!strings.Contains(s.built.Refused[0].Reason, "10000 from") {
 		t.Errorf("%d steps, refused %v, want %d and the number of the others", len(s.steps), s.built.Refused, maxCommands)
 	}
 }

@@ -128,7 +128,8 @@ func lastLine(text string) string { return text[strings.LastIndex(text, "\n")+1:
 func truth(t *testing.T, s *ovs.Server) map[string]int {
 	t.Helper()
 	out, _ := exec.Command("ovn-trace", "--db="+s.Remote, `inport == "none"`).CombinedOutput()
-	if version := versions.PrintedOVN(bytes.Replace([]byte(s.Run("ovn-trace", "--version")), []byte("ovn-trace"), []byte("ovn-nbctl"), 1)); versions.Compare(version, "26.03") >= 0 {
+	if version := versions.PrintedOVN(bytes.Replace([]byte(s.Run("ovn-trace", "--version")), []byte("ovn-trace"),
+		[]byte("ovn-nbctl"), 1)); versions.Compare(version, "26.03") >= 0 {
 		t.Skip("ovn-trace prints only the first warnings")
 	}
 	warned := map[[2]string]int{}
@@ -213,8 +214,10 @@ func TestEveryFlowIsCounted(t *testing.T) {
 // TestOddTexts checks that the mark does not change what ovn-trace can parse.
 func TestOddTexts(t *testing.T) {
 	s := fixture(t)
-	ids := strings.Fields(s.Run("ovn-sbctl", ovs.Timeout(), "--db="+s.Remote, "--bare", "--columns=_uuid", "find", "Logical_Flow", "priority=0", "pipeline=egress"))
-	odd := []string{`next; // comment`, `next; /* comment */`, `next; /* open`, `next; /`, `next; \"`, `next; \"open`, `next;\n`, `next;\nfrobnicate`, `next; //ovs-offline:` + flowID, ``, `drop;`, `next;\\\\`}
+	ids := strings.Fields(s.Run("ovn-sbctl", ovs.Timeout(), "--db="+s.Remote, "--bare", "--columns=_uuid", "find",
+		"Logical_Flow", "priority=0", "pipeline=egress"))
+	odd := []string{`next; // comment`, `next; /* comment */`, `next; /* open`, `next; /`, `next; \"`, `next; \"open`,
+		`next;\n`, `next;\nfrobnicate`, `next; //ovs-offline:` + flowID, ``, `drop;`, `next;\\\\`}
 	if len(ids) < len(odd) {
 		t.Fatalf("%d flows for %d texts", len(ids), len(odd))
 	}
@@ -256,7 +259,8 @@ func TestFindEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	folder := filepath.Join(s.Dir, "tracer")
-	if _, err := Find(ctx, process.New(process.Options{}), strings.TrimPrefix(s.Remote, "unix:"), folder); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Find(ctx, process.New(process.Options{}), strings.TrimPrefix(s.Remote, "unix:"), folder); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	checkEnded(t, folder)

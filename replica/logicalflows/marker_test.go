@@ -19,19 +19,24 @@ func TestMarkerChangesOnlyTextsAndGroups(t *testing.T) {
 		flows    int
 	}{
 		"a reply to monitor_cond_since": {
-			`{"error":null,"id":4,"result":[false,"x",{"Logical_Flow":{"` + flowID + `":{"initial":{"actions":"next;","external_ids":["map",[["match","x"]]],"match":"a == \"b\\\""}}}}]}`,
-			`{"error":null,"id":4,"result":[false,"x",{"Logical_Flow":{"` + flowID + `":{"initial":{"actions":"next;` + mark + `","external_ids":["map",[["match","x"]]],"match":"a == \"b\\\"` + mark + `"}}}}]}`, 1,
+			`{"error":null,"id":4,"result":[false,"x",{"Logical_Flow":{"` + flowID +
+				`":{"initial":{"actions":"next;","external_ids":["map",[["match","x"]]],"match":"a == \"b\\\""}}}}]}`,
+			`{"error":null,"id":4,"result":[false,"x",{"Logical_Flow":{"` + flowID + `":{"initial":{"actions":"next;` + mark +
+				`","external_ids":["map",[["match","x"]]],"match":"a == \"b\\\"` + mark + `"}}}}]}`, 1,
 		},
 		"a reply to monitor": {
 			`{"id":4,"result":{"Logical_Flow":{"` + flowID + `":{"new":{"match":"","table_id":3}}}}}`,
 			`{"id":4,"result":{"Logical_Flow":{"` + flowID + `":{"new":{"match":"` + mark + `","table_id":3}}}}}`, 1,
 		},
 		"the datapaths of a group": {
-			`{"result":{"Logical_DP_Group":{"` + groupID + `":{"initial":{"datapaths":["set",[["uuid","a"],["uuid","b"],["uuid","c"]]],"x":["set",[1,2]]}}}}}`,
-			`{"result":{"Logical_DP_Group":{"` + groupID + `":{"initial":{"datapaths":["set",[["uuid","a"]]],"x":["set",[1,2]]}}}}}`, 0,
+			`{"result":{"Logical_DP_Group":{"` + groupID +
+				`":{"initial":{"datapaths":["set",[["uuid","a"],["uuid","b"],["uuid","c"]]],"x":["set",[1,2]]}}}}}`,
+			`{"result":{"Logical_DP_Group":{"` + groupID +
+				`":{"initial":{"datapaths":["set",[["uuid","a"]]],"x":["set",[1,2]]}}}}}`, 0,
 		},
 		"a group of one or no datapath": {
-			`{"result":{"Logical_DP_Group":{"` + groupID + `":{"initial":{"datapaths":["uuid","a"]}},"` + flowID + `":{"initial":{"datapaths":["set",[]]}}}}}`, "", 0,
+			`{"result":{"Logical_DP_Group":{"` + groupID + `":{"initial":{"datapaths":["uuid","a"]}},"` + flowID +
+				`":{"initial":{"datapaths":["set",[]]}}}}}`, "", 0,
 		},
 		"other tables": {
 			`{"result":{"ACL":{"` + flowID + `":{"initial":{"match":"x","datapaths":["set",[["uuid","a"],["uuid","b"]]]}}}}}{"id":5,"result":["Logical_Flow",{}]}`, "", 0,

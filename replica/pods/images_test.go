@@ -53,8 +53,10 @@ func TestNearestTagOfARepository(t *testing.T) {
 		tag, why         string
 	}{
 		{versions.Pair{OVS: "3.1.0", OVN: "23.03.1"}, versions.Pair{}, "ovs-3.1.0-ovn-23.03.1", "as on the node"},
-		{versions.Pair{OVS: "3.3.1", OVN: "24.03.4"}, versions.Pair{}, "ovs-3.3.0-ovn-24.03.2", "nearest to the node's OVS 3.3.1, OVN 24.03.4"},
-		{versions.Pair{OVS: "3.1.0", OVN: "23.03.1"}, versions.Pair{OVN: "25.03"}, "ovs-3.5.0-ovn-25.03.0", "OVS 3.5.0, OVN 25.03.0"},
+		{versions.Pair{OVS: "3.3.1", OVN: "24.03.4"}, versions.Pair{}, "ovs-3.3.0-ovn-24.03.2",
+			"nearest to the node's OVS 3.3.1, OVN 24.03.4"},
+		{versions.Pair{OVS: "3.1.0", OVN: "23.03.1"}, versions.Pair{OVN: "25.03"}, "ovs-3.5.0-ovn-25.03.0",
+			"OVS 3.5.0, OVN 25.03.0"},
 	} {
 		chooser, err := newChooser(t.Context(), Options{Image: repository, Versions: c.wanted})
 		if err != nil {
@@ -62,7 +64,8 @@ func TestNearestTagOfARepository(t *testing.T) {
 		}
 		image, why, err := chooser.choose(t.Context(), c.recorded)
 		if err != nil || image != digests[c.tag] || !strings.Contains(why, c.why) {
-			t.Errorf("recorded %v, wanted %v: %s%s, %v; want %s = %s, %s", c.recorded, c.wanted, image, why, err, c.tag, digests[c.tag], c.why)
+			t.Errorf("recorded %v, wanted %v: %s%s, %v; want %s = %s, %s", c.recorded, c.wanted, image, why, err, c.tag,
+				digests[c.tag], c.why)
 		}
 	}
 }
@@ -70,7 +73,8 @@ func TestNearestTagOfARepository(t *testing.T) {
 // TestImagesThatTheUserNames checks that an image with a tag or a digest is used as it is,
 // without a request to its registry.
 func TestImagesThatTheUserNames(t *testing.T) {
-	for _, named := range []string{"registry.example:5000/net/replicas:v1", "registry.example/replicas@sha256:" + strings.Repeat("a", 64)} {
+	for _, named := range []string{"registry.example:5000/net/replicas:v1",
+		"registry.example/replicas@sha256:" + strings.Repeat("a", 64)} {
 		chooser, err := newChooser(t.Context(), Options{Image: named})
 		if err != nil {
 			t.Fatal(err)
@@ -87,12 +91,13 @@ func TestImagesThatCannotBeChosen(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"no image":               {Options{}, `"ovs-offline image push REPOSITORY" puts an image`},
-		"no such version":        {Options{Image: repository, Versions: versions.Pair{OVS: "3.9"}}, "has no tag"},
-		"no such repository":     {Options{Image: repository + "x"}, "with a tag, --image needs no list of tags"},
-		"no registry":            {Options{Image: "localhost:1/replicas"}, "listing the tags of localhost:1/replicas"},
-		"no reference":           {Options{Image: "Replicas!"}, "is not the reference of an image"},
-		"a version of one image": {Options{Image: repository + ":latest", Versions: versions.Pair{OVS: "3.1"}}, "choose among the tags of a repository"},
+		"no image":           {Options{}, `"ovs-offline image push REPOSITORY" puts an image`},
+		"no such version":    {Options{Image: repository, Versions: versions.Pair{OVS: "3.9"}}, "has no tag"},
+		"no such repository": {Options{Image: repository + "x"}, "with a tag, --image needs no list of tags"},
+		"no registry":        {Options{Image: "localhost:1/replicas"}, "listing the tags of localhost:1/replicas"},
+		"no reference":       {Options{Image: "Replicas!"}, "is not the reference of an image"},
+		"a version of one image": {Options{Image: repository + ":latest", Versions: versions.Pair{OVS: "3.1"}},
+			"choose among the tags of a repository"},
 	} {
 		if _, err := newChooser(t.Context(), c.options); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

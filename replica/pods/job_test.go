@@ -10,10 +10,13 @@ import (
 
 func TestParseToleration(t *testing.T) {
 	for text, want := range map[string]corev1.Toleration{
-		"dedicated=debug:NoSchedule": {Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "debug", Effect: corev1.TaintEffectNoSchedule},
-		"dedicated=:NoExecute":       {Key: "dedicated", Operator: corev1.TolerationOpEqual, Effect: corev1.TaintEffectNoExecute},
-		"dedicated:NoSchedule":       {Key: "dedicated", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-		"example.com/dedicated":      {Key: "example.com/dedicated", Operator: corev1.TolerationOpExists},
+		"dedicated=debug:NoSchedule": {Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "debug",
+			Effect: corev1.TaintEffectNoSchedule},
+		"dedicated=:NoExecute": {Key: "dedicated", Operator: corev1.TolerationOpEqual,
+			Effect: corev1.TaintEffectNoExecute},
+		"dedicated:NoSchedule": {Key: "dedicated", Operator: corev1.TolerationOpExists,
+			Effect: corev1.TaintEffectNoSchedule},
+		"example.com/dedicated": {Key: "example.com/dedicated", Operator: corev1.TolerationOpExists},
 	} {
 		got, err := ParseToleration(text)
 		if err != nil {

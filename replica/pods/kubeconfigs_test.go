@@ -14,7 +14,8 @@ import (
 // start, and that documents of starts that ended long ago are removed.
 func TestKubeconfigsAreKeptUntilTheyEnd(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	for set, k := range map[string]kept{"old": {"/a", time.Now().Add(-keptAfter - time.Minute)}, "ended": {"/e", time.Now().Add(-time.Minute)}, "one": {"/b:/c", time.Now().Add(time.Hour)}} {
+	for set, k := range map[string]kept{"old": {"/a", time.Now().Add(-keptAfter - time.Minute)},
+		"ended": {"/e", time.Now().Add(-time.Minute)}, "one": {"/b:/c", time.Now().Add(time.Hour)}} {
 		if err := keep(set, k); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +36,8 @@ func TestKubeconfigsAreKeptUntilTheyEnd(t *testing.T) {
 func TestForeignPlaceNamesNoKubeconfig(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
-	if err := os.WriteFile(filepath.Join(state, "evil"), []byte(`{"kubeconfig": "/tmp/evil", "ends": "2999-01-01T00:00:00Z"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(state, "evil"),
+		[]byte(`{"kubeconfig": "/tmp/evil", "ends": "2999-01-01T00:00:00Z"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, set := range []string{"../../evil", filepath.Join(state, "evil"), "..", ".", ""} {
@@ -52,14 +54,17 @@ func TestKubeconfigMayMove(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, context, server string) string {
 		path := filepath.Join(dir, name)
-		text := `{"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "c", "cluster": {"server": "` + server + `"}}], "contexts": [{"name": "` + context + `", "context": {"cluster": "c"}}]}`
+		text := `{"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "c", "cluster": {"server": "` + server +
+			`"}}], "contexts": [{"name": "` + context + `", "context": {"cluster": "c"}}]}`
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
 	right := write("right", "lab", "https://lab:6443")
-	for name, files := range map[string]string{"gone": filepath.Join(dir, "gone"), "other cluster": write("other", "lab", "https://other:6443"), "other context": write("context", "prod", "https://lab:6443")} {
+	for name, files := range map[string]string{"gone": filepath.Join(dir, "gone"),
+		"other cluster": write("other", "lab", "https://other:6443"),
+		"other context": write("context", "prod", "https://lab:6443")} {
 		t.Run(name, func(t *testing.T) {
 			if err := keep("set", kept{files, time.Now().Add(time.Hour)}); err != nil {
 				t.Fatal(err)
@@ -71,7 +76,8 @@ func TestKubeconfigMayMove(t *testing.T) {
 			}
 			t.Setenv("KUBECONFIG", files)
 			_, err := NewClusters("test").connect(t.Context(), p)
-			if want := `set KUBECONFIG to the file with its context "lab"; the start used ` + files; err == nil || !strings.Contains(err.Error(), want) {
+			if want := `set KUBECONFIG to the file with its context "lab"; the start used ` + files; err == nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("without: %v, want %s", err, want)
 			}
 		})

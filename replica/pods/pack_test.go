@@ -14,7 +14,8 @@ const mib = 1 << 20
 // nodes makes nodes of an image.
 func nodes(image string, count int, memory int64, shared map[string]int64) (list []*starting) {
 	for i := range count {
-		list = append(list, &starting{Workdir: Workdir{Name: fmt.Sprintf("%s-%02d", image, i), Memory: memory, Shared: shared}, image: image})
+		list = append(list, &starting{Workdir: Workdir{Name: fmt.Sprintf("%s-%02d", image, i), Memory: memory,
+			Shared: shared}, image: image})
 	}
 	return list
 }
@@ -63,7 +64,8 @@ func TestReplicasWithOneDatabaseComeTogether(t *testing.T) {
 		if i%2 == 1 {
 			shared = other
 		}
-		mixed = append(mixed, &starting{Workdir: Workdir{Name: fmt.Sprintf("n%d", i), Memory: 100 * mib, Shared: shared}, image: "a"})
+		mixed = append(mixed, &starting{Workdir: Workdir{Name: fmt.Sprintf("n%d", i), Memory: 100 * mib, Shared: shared},
+			image: "a"})
 	}
 	got := packed(mixed)
 	expect.Equal(t, got, []string{"n0 n2: 768 MiB", "n1 n3: 768 MiB"})
@@ -72,7 +74,8 @@ func TestReplicasWithOneDatabaseComeTogether(t *testing.T) {
 // TestClassesHoldWhatTheyAreFor checks that a pod asks for what its replicas take, and for
 // at most half as much more.
 func TestClassesHoldWhatTheyAreFor(t *testing.T) {
-	for _, need := range []int64{1, 128 * mib, 128*mib + 1, 192 * mib, 200 * mib, 900 * mib, 1024 * mib, 1500 * mib, 70_000 * mib} {
+	for _, need := range []int64{1, 128 * mib, 128*mib + 1, 192 * mib, 200 * mib, 900 * mib, 1024 * mib, 1500 * mib,
+		70_000 * mib} {
 		class := (&group{memory: need}).class()
 		if class < need || class > max(need+need/2, smallest) {
 			t.Errorf("a need of %d MiB asks for %d MiB", need/mib, class/mib)

@@ -23,7 +23,8 @@ func TestReportCountsUnlistedEntries(t *testing.T) {
 	page := &show.Page{Out: &out, Err: &warnings}
 	r.Print(page)
 	r.PrintSummary(page, "report.json")
-	for _, want := range []string{"not in the replica (20005, the first 12 are listed):\n", "that ovs-ofctl accepts (1):\n"} {
+	for _, want := range []string{"not in the replica (20005, the first 12 are listed):\n",
+		"that ovs-ofctl accepts (1):\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

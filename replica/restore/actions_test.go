@@ -18,7 +18,8 @@ func TestActionsThatTranslateDifferentlyAreNamed(t *testing.T) {
 	node.likeKernel("br0")
 	node.ofctl("add-flow", "br0", "in_port=a,ip,actions=dec_ttl,set_queue:3,output:b")
 	sos := node.report()
-	flows := strings.Replace(node.ofctl("-O", "OpenFlow15", "dump-flows", "br0"), "dec_ttl", "dec_ttl()", 1) // as ovn-controller sends it
+	flows := strings.Replace(node.ofctl("-O", "OpenFlow15", "dump-flows", "br0"), "dec_ttl", "dec_ttl()",
+		1) // as ovn-controller sends it
 	write(t, sos, "ovs-ofctl_-O_OpenFlow15_dump-flows_br0", flows)
 	r := replay(t, sos, process.Options{})
 	for _, want := range []string{"skb_priority(0x10001 + N)", "for a packet with TTL 1"} {
@@ -26,7 +27,8 @@ func TestActionsThatTranslateDifferentlyAreNamed(t *testing.T) {
 			t.Errorf("no remark with %q: %q", want, r.report.Remarks)
 		}
 	}
-	if trace := r.appctl("ofproto/trace", "br0", "in_port=a,ip,nw_ttl=9"); !strings.Contains(trace, "set(skb_priority(0x3))") {
+	if trace := r.appctl("ofproto/trace", "br0", "in_port=a,ip,nw_ttl=9"); !strings.Contains(trace,
+		"set(skb_priority(0x3))") {
 		t.Errorf("the replica shows no queue:\n%s", trace)
 	}
 }

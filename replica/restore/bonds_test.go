@@ -30,7 +30,8 @@ func bondsNode(t *testing.T) *liveNode {
 	bond(node, "falls", "bond_mode=balance-tcp", "lacp=active", fast, "other_config:lacp-fallback-ab=true")
 	bond(node, "off", "bond_mode=balance-tcp", "lacp=off")
 	bond(node, "slow", "bond_mode=balance-tcp", "lacp=active", "other_config:lacp-system-priority=100")
-	bond(partner, "slow", "bond_mode=balance-tcp", "lacp=passive", `other_config:lacp-system-id="02:aa:00:00:00:02"`, "other_config:lacp-system-priority=77")
+	bond(partner, "slow", "bond_mode=balance-tcp", "lacp=passive", `other_config:lacp-system-id="02:aa:00:00:00:02"`,
+		"other_config:lacp-system-priority=77")
 	bond(node, "passive", "bond_mode=balance-tcp", "lacp=passive")
 	bond(partner, "passive", "bond_mode=balance-tcp", "lacp=active")
 	bond(node, "half", "bond_mode=balance-tcp", "lacp=active", fast)
@@ -64,7 +65,8 @@ func bondsNode(t *testing.T) *liveNode {
 
 func bondPackets() []string {
 	var packets []string
-	for i, bond := range []string{"backup", "primary", "slb", "alone", "falls", "off", "slow", "passive", "half", "delayed"} {
+	for i, bond := range []string{"backup", "primary", "slb", "alone", "falls", "off", "slow", "passive", "half",
+		"delayed"} {
 		for member := 1; member <= 2; member++ {
 			packets = append(packets,
 				fmt.Sprintf("br0 in_port=%s-%d,ip,dl_src=02:00:00:00:01:%02d,dl_dst=01:00:5e:00:00:05", bond, member, i),
@@ -101,7 +103,8 @@ func TestBondsWithoutLACP(t *testing.T) {
 	remove(t, sos, "ovs-appctl_bond.show")
 	r := replay(t, sos, process.Options{})
 	r.wantStep("bonds", report.Unknown, "a partner that agrees on every member is assumed", "no bond/show was collected")
-	if have := r.appctl("bond/show", "lag"); strings.Count(have, ": enabled") != 2 || !strings.Contains(have, "lacp_status: negotiated") {
+	if have := r.appctl("bond/show", "lag"); strings.Count(have, ": enabled") != 2 ||
+		!strings.Contains(have, "lacp_status: negotiated") {
 		t.Errorf("no partner was assumed:\n%s", have)
 	}
 }
@@ -128,7 +131,8 @@ func TestLastSectionOfBondCounts(t *testing.T) {
 	node.likeKernel("br0")
 	sos := node.report()
 	shown := node.appctl("bond/show")
-	write(t, sos, "ovs-appctl_bond.show", strings.Repeat(strings.ReplaceAll(shown, "may_enable: true", "may_enable: false"), 50)+shown)
+	write(t, sos, "ovs-appctl_bond.show", strings.Repeat(strings.ReplaceAll(shown, "may_enable: true",
+		"may_enable: false"), 50)+shown)
 	r := replay(t, sos, process.Options{})
 	r.wantStep("bonds", report.Restored)
 	r.sameShown(node, "bond/show")
@@ -145,7 +149,8 @@ func TestBondsThatNeverSettle(t *testing.T) {
 	}
 	node.likeKernel("br0")
 	sos := node.report()
-	write(t, sos, "ovs-appctl_bond.show", strings.ReplaceAll(node.appctl("bond/show"), "may_enable: true", "may_enable: false"))
+	write(t, sos, "ovs-appctl_bond.show", strings.ReplaceAll(node.appctl("bond/show"), "may_enable: true",
+		"may_enable: false"))
 	var log bytes.Buffer
 	r := replayLogged(t, &log, sos, process.New(process.Options{}), nil)
 	r.wantStep("bonds", report.Failed, "may_enable was false, in the replica true")
@@ -158,7 +163,8 @@ func TestBondsThatNeverSettle(t *testing.T) {
 // TestBondHashes checks that hashes stay on the members that carried them.
 func TestBondHashes(t *testing.T) {
 	node := newLiveNode(t)
-	node.vsctl("add-br", "br0", "--", "add-bond", "br0", "slb", "slb-1", "slb-2", "bond_mode=balance-slb", "--", "add-port", "br0", "vm")
+	node.vsctl("add-br", "br0", "--", "add-bond", "br0", "slb", "slb-1", "slb-2", "bond_mode=balance-slb", "--",
+		"add-port", "br0", "vm")
 	node.likeKernel("br0")
 	const hashes = 8
 	var packets []string

@@ -30,7 +30,8 @@ func (n *liveNode) wait(pattern string, args ...string) {
 func (n *liveNode) waitTool(pattern string, argv ...string) {
 	n.t.Helper()
 	wanted := regexp.MustCompile(pattern)
-	ovs.Await(n.t, fmt.Sprintf("output of %q that matches %s", argv, pattern), func() bool { return wanted.MatchString(n.run(argv...)) },
+	ovs.Await(n.t, fmt.Sprintf("output of %q that matches %s", argv, pattern),
+		func() bool { return wanted.MatchString(n.run(argv...)) },
 		func() string { return n.run(argv...) })
 }
 
@@ -39,7 +40,8 @@ func (n *liveNode) waitTool(pattern string, argv ...string) {
 func (n *liveNode) shown(args ...string) string {
 	n.t.Helper()
 	text := n.appctl(args...)
-	for pattern, by := range map[string]string{`(next rebalance|expires in).*`: "$1", `(Recirc-ID : |bond-id: )\d+`: "${1}N", `(gre_sys) \(\d+\)`: "$1 (N)",
+	for pattern, by := range map[string]string{`(next rebalance|expires in).*`: "$1",
+		`(Recirc-ID : |bond-id: )\d+`: "${1}N", `(gre_sys) \(\d+\)`: "$1 (N)",
 		`active member mac: [0-9a-f:]+`: "active member mac: M"} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, by)
 	}

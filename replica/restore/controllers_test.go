@@ -31,7 +31,8 @@ func (n *liveNode) hidden(bridge string) string {
 // waitFor waits until a bridge has a hidden flow of a priority.
 func (n *liveNode) waitFor(bridge, priority string) {
 	n.t.Helper()
-	ovs.Await(n.t, "a flow of priority "+priority+" on bridge "+bridge, func() bool { return strings.Contains("\n"+n.hidden(bridge), "\n"+priority) },
+	ovs.Await(n.t, "a flow of priority "+priority+" on bridge "+bridge,
+		func() bool { return strings.Contains("\n"+n.hidden(bridge), "\n"+priority) },
 		func() string { return n.hidden(bridge) })
 }
 
@@ -41,8 +42,10 @@ const failOpen = "15790320"
 // not yet given up its controllers.
 func failingNode(t *testing.T) (n *liveNode, packets []string) {
 	n = newLiveNode(t)
-	n.vsctl("add-br", "br-o", "--", "set", "Bridge", "br-o", "fail_mode=standalone", `other_config:hwaddr="02:00:00:00:00:51"`,
-		"--", "set-controller", "br-o", "tcp:192.0.2.66:6653", "--", "set", "Controller", "br-o", "connection_mode=out-of-band")
+	n.vsctl("add-br", "br-o", "--", "set", "Bridge", "br-o", "fail_mode=standalone",
+		`other_config:hwaddr="02:00:00:00:00:51"`,
+		"--", "set-controller", "br-o", "tcp:192.0.2.66:6653", "--", "set", "Controller", "br-o",
+		"connection_mode=out-of-band")
 	n.likeKernel("br-o")
 	n.vsctl("add-port", "br-o", "o1")
 	n.vsctl("add-port", "br-o", "o2")
@@ -50,10 +53,12 @@ func failingNode(t *testing.T) (n *liveNode, packets []string) {
 	n.appctl("time/warp", "30000", "1000")
 	n.waitFor("br-o", failOpen)
 	n.ofctl("add-flow", "br-o", "priority=7,udp,actions=o2")
-	n.vsctl("add-br", "br-n", "--", "set-controller", "br-n", "tcp:192.0.2.67:6653", "--", "set", "Controller", "br-n", "connection_mode=out-of-band", "inactivity_probe=600000")
+	n.vsctl("add-br", "br-n", "--", "set-controller", "br-n", "tcp:192.0.2.67:6653", "--", "set", "Controller", "br-n",
+		"connection_mode=out-of-band", "inactivity_probe=600000")
 	n.vsctl("add-port", "br-n", "n1")
 	n.ofctl("add-flow", "br-n", "udp,actions=n1")
-	return n, []string{"br-o in_port=o1,udp", "br-o in_port=o2,arp,dl_dst=ff:ff:ff:ff:ff:ff", "br-n in_port=LOCAL,udp", "br-n in_port=LOCAL,tcp"}
+	return n, []string{"br-o in_port=o1,udp", "br-o in_port=o2,arp,dl_dst=ff:ff:ff:ff:ff:ff", "br-n in_port=LOCAL,udp",
+		"br-n in_port=LOCAL,tcp"}
 }
 
 func TestFailOpen(t *testing.T) {
@@ -98,7 +103,8 @@ func TestFailOpenWithoutIsolation(t *testing.T) {
 	for _, d := range differences(n, r.liveNode, packets...) {
 		t.Error(d)
 	}
-	r.wantStep("controllers", report.Approximated, "br-o: its controllers are removed", "br-n: its controllers are removed")
+	r.wantStep("controllers", report.Approximated, "br-o: its controllers are removed",
+		"br-n: its controllers are removed")
 	r.connectsNowhere()
 }
 
@@ -118,19 +124,23 @@ func (r *replayed) connectsNowhere() {
 // inBandNode starts a node that has bridges with controllers of every kind.
 func inBandNode(t *testing.T) (n *liveNode, packets []string) {
 	n = newLiveNode(t)
-	n.vsctl("add-br", "br-i", "--", "set", "Bridge", "br-i", "fail_mode=secure", `other_config:hwaddr="02:00:00:00:00:52"`, "other_config:in-band-queue=3",
+	n.vsctl("add-br", "br-i", "--", "set", "Bridge", "br-i", "fail_mode=secure", `other_config:hwaddr="02:00:00:00:00:52"`,
+		"other_config:in-band-queue=3",
 		"--", "set-controller", "br-i", "tcp:192.0.2.66:6653", "ssl:192.0.2.67:6640", "ptcp:6699:127.0.0.1")
 	n.likeKernel("br-i")
 	n.vsctl("add-port", "br-i", "i1")
 	n.vsctl("add-port", "br-i", "i2")
-	n.vsctl("add-br", "br-d", "--", "set", "Bridge", "br-d", "fail_mode=secure", "other_config:disable-in-band=true", "--", "set-controller", "br-d", "tcp:192.0.2.66:6653")
-	n.vsctl("add-br", "br-b", "--", "set", "Bridge", "br-b", "fail_mode=secure", `other_config:hwaddr="02:00:00:00:00:53"`, "--", "set-controller", "br-b", "tcp:192.0.2.68:6653",
+	n.vsctl("add-br", "br-d", "--", "set", "Bridge", "br-d", "fail_mode=secure", "other_config:disable-in-band=true", "--",
+		"set-controller", "br-d", "tcp:192.0.2.66:6653")
+	n.vsctl("add-br", "br-b", "--", "set", "Bridge", "br-b", "fail_mode=secure", `other_config:hwaddr="02:00:00:00:00:53"`,
+		"--", "set-controller", "br-b", "tcp:192.0.2.68:6653",
 		"--", "set", "Controller", "br-b", "connection_mode=out-of-band")
 	n.vsctl("set-manager", "tcp:192.0.2.90:6640", "ptcp:6641:127.0.0.1")
 	n.waitFor("br-i", "180008")
 	n.waitFor("br-b", "180008")
 	for _, bridge := range []string{"br-i", "br-d", "br-b"} {
-		for _, p := range []string{"arp,dl_src=02:00:00:00:00:52,arp_op=1", "tcp,nw_dst=192.0.2.66,tp_dst=6653", "tcp,nw_dst=192.0.2.66,tp_dst=80", "tcp,nw_dst=192.0.2.68,tp_dst=6653", "tcp,nw_dst=192.0.2.90,tp_dst=6640"} {
+		for _, p := range []string{"arp,dl_src=02:00:00:00:00:52,arp_op=1", "tcp,nw_dst=192.0.2.66,tp_dst=6653",
+			"tcp,nw_dst=192.0.2.66,tp_dst=80", "tcp,nw_dst=192.0.2.68,tp_dst=6653", "tcp,nw_dst=192.0.2.90,tp_dst=6640"} {
 			packets = append(packets, bridge+" in_port=LOCAL,"+p)
 		}
 	}
@@ -155,7 +165,8 @@ func reachesInBand(t *testing.T, n *liveNode, packets []string, sos string, opti
 			t.Errorf("%s: %s", bridge, d)
 		}
 	}
-	if !strings.Contains(n.hidden("br-i"), "set_queue:3") || !strings.Contains(n.hidden("br-b"), "192.0.2.90") || n.hidden("br-d") != "" {
+	if !strings.Contains(n.hidden("br-i"), "set_queue:3") || !strings.Contains(n.hidden("br-b"), "192.0.2.90") ||
+		n.hidden("br-d") != "" {
 		t.Errorf("the live node lacks the hidden flows that this test needs: %s", n.hidden("br-i"))
 	}
 	r.wantStep("controllers", report.Restored)
@@ -182,7 +193,8 @@ func reachesInBand(t *testing.T, n *liveNode, packets []string, sos string, opti
 func TestInBandWithoutIsolation(t *testing.T) {
 	n, packets := inBandNode(t)
 	r := replay(t, n.report(), process.Options{NoNamespaces: true, NoFilter: true})
-	r.wantStep("controllers", report.Approximated, "br-i: its controllers are removed", "manager tcp:192.0.2.66:6653, to which the replica never connects, replaces the in-band controller")
+	r.wantStep("controllers", report.Approximated, "br-i: its controllers are removed",
+		"manager tcp:192.0.2.66:6653, to which the replica never connects, replaces the in-band controller")
 	if targets := r.vsctl("--bare", "--columns=target", "list", "Controller"); strings.TrimSpace(targets) != "" {
 		t.Errorf("controllers: %s", targets)
 	}
@@ -223,12 +235,13 @@ func TestHiddenFlowsThatDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := replay(t, sos, process.Options{})
-	r.wantStep("controllers", report.Failed, "br-i: hidden flow priority=180004,arp,dl_src=02:00:00:00:00:fe,arp_op=1,actions=NORMAL is missing: a replica can't look up",
+	r.wantStep("controllers", report.Failed,
+		"br-i: hidden flow priority=180004,arp,dl_src=02:00:00:00:00:fe,arp_op=1,actions=NORMAL is missing: a replica can't look up",
 		"br-i: hidden flow priority=180007,tcp,nw_dst=192.0.2.99,tp_dst=6653,actions=NORMAL is missing")
 }
 
-// TestHiddenFlowsAreBounded checks that of a hundred thousand hidden flows, or twenty thousand outside of a sweep, only the
-// first thousand are listed, and all are counted.
+// TestHiddenFlowsAreBounded checks that of a hundred thousand hidden flows, or twenty thousand outside of a sweep,
+// only the first thousand are listed, and all are counted.
 func TestHiddenFlowsAreBounded(t *testing.T) {
 	many := sweep.Count(100_000, 20_000)
 	node := newLiveNode(t)
@@ -237,7 +250,8 @@ func TestHiddenFlowsAreBounded(t *testing.T) {
 	sos := node.report()
 	var text strings.Builder
 	for i := range many {
-		fmt.Fprintf(&text, "duration=1s, n_packets=0, n_bytes=0, priority=180000,ip,nw_src=1.%d.%d.%d,actions=NORMAL\n", i>>16, i>>8&255, i&255)
+		fmt.Fprintf(&text, "duration=1s, n_packets=0, n_bytes=0, priority=180000,ip,nw_src=1.%d.%d.%d,actions=NORMAL\n",
+			i>>16, i>>8&255, i&255)
 	}
 	write(t, sos, "ovs-appctl_bridge.dump-flows_--offload-stats_br0", text.String())
 	r := replay(t, sos, process.Options{})

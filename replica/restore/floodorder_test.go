@@ -19,7 +19,8 @@ func oneTransaction(t *testing.T) *liveNode {
 	for i := range 8 {
 		args = append(args, "--", "add-port", "br0", fmt.Sprintf("p%d", i), "--", "add-port", "br1", fmt.Sprintf("q%d", i))
 	}
-	node.vsctl(append(args, "--", "add-port", "br0", "to1", "--", "set", "Interface", "to1", "type=patch", "options:peer=to0",
+	node.vsctl(append(args, "--", "add-port", "br0", "to1", "--", "set", "Interface", "to1", "type=patch",
+		"options:peer=to0",
 		"--", "add-port", "br1", "to0", "--", "set", "Interface", "to0", "type=patch", "options:peer=to1")...)
 	node.likeKernel("br0")
 	node.likeKernel("br1")
@@ -48,7 +49,8 @@ func floods(n *liveNode) string {
 func TestFloodOrderIsReadFromDatapathFlows(t *testing.T) {
 	node := oneTransaction(t)
 	for _, port := range []string{"p3", "q5", "p6", "q0"} {
-		node.appctl("netdev-dummy/receive", port, "ffffffffffff02000000000912340000000000000000000000000000000000000000000000000000000000000000")
+		node.appctl("netdev-dummy/receive", port,
+			"ffffffffffff02000000000912340000000000000000000000000000000000000000000000000000000000000000")
 	}
 	sos := node.report()
 	r := replay(t, sos, process.Options{})
@@ -81,7 +83,8 @@ func TestNoFloodIsReadFromOpenFlow10(t *testing.T) {
 	remove(t, sos, "ovs-ofctl_show_br0")
 	write(t, sos, "ovs-ofctl_-O_OpenFlow14_show_br0", node.ofctl("-O", "OpenFlow14", "show", "br0"))
 	reachesB := func(n *liveNode) bool {
-		return regexp.MustCompile(`Datapath actions: .*\bb\b`).MatchString(n.appctl("ofproto/trace", "--names", "br0", "in_port=a,"+broadcast))
+		return regexp.MustCompile(`Datapath actions: .*\bb\b`).MatchString(n.appctl("ofproto/trace", "--names", "br0",
+			"in_port=a,"+broadcast))
 	}
 	r := replay(t, sos, process.Options{})
 	r.wantStep("port states", report.Unknown, "no other version prints no-flood")

@@ -16,7 +16,8 @@ import (
 // spanning trees and the datapath port numbers are in no other file.
 func filesAddedByHand(t *testing.T, node *liveNode) {
 	sosreport := node.report()
-	for _, output := range []string{"ovs-vsctl_-t_5_list_port", "ovs-ofctl_show_stp", "ovs-ofctl_show_rstp", "ovs-appctl_dpctl.show_-s_system@ovs-system"} {
+	for _, output := range []string{"ovs-vsctl_-t_5_list_port", "ovs-ofctl_show_stp", "ovs-ofctl_show_rstp",
+		"ovs-appctl_dpctl.show_-s_system@ovs-system"} {
 		remove(t, sosreport, output)
 	}
 	r := replayBy(t, sosreport, process.New(process.Options{}), func(wd *workdir.Dir) {

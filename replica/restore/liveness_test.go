@@ -12,14 +12,17 @@ import (
 func failoverNode(t *testing.T) *liveNode {
 	t.Helper()
 	node := newLiveNode(t)
-	node.vsctl("add-br", "br0", "--", "add-port", "br0", "a", "--", "add-port", "br0", "b", "--", "add-port", "br0", "c", "--", "add-port", "br0", "vm",
+	node.vsctl("add-br", "br0", "--", "add-port", "br0", "a", "--", "add-port", "br0", "b", "--", "add-port", "br0", "c",
+		"--", "add-port", "br0", "vm",
 		"--", "set", "Bridge", "br0", "protocols=OpenFlow10,OpenFlow14,OpenFlow15")
 	node.likeKernel("br0")
 	port := func(name string) string {
 		return strings.TrimSpace(node.vsctl("get", "Interface", name, "ofport"))
 	}
-	node.ofctl("-O", "OpenFlow15", "add-group", "br0", "group_id=1,type=ff,bucket=bucket_id:1,watch_port:"+port("a")+",actions=output:"+port("a")+
-		",bucket=bucket_id:2,watch_port:"+port("b")+",actions=output:"+port("b")+",bucket=bucket_id:3,watch_port:"+port("c")+",actions=output:"+port("c"))
+	node.ofctl("-O", "OpenFlow15", "add-group", "br0",
+		"group_id=1,type=ff,bucket=bucket_id:1,watch_port:"+port("a")+",actions=output:"+port("a")+
+			",bucket=bucket_id:2,watch_port:"+port("b")+",actions=output:"+port("b")+",bucket=bucket_id:3,watch_port:"+port("c")+
+			",actions=output:"+port("c"))
 	node.ofctl("-O", "OpenFlow15", "add-flow", "br0", "in_port=vm,actions=group:1")
 	return node
 }

@@ -64,7 +64,8 @@ func (n *liveNode) ofctl(args ...string) string {
 // likeKernel lowers the features of a bridge's datapath to those of the kernel's.
 func (n *liveNode) likeKernel(bridge string) {
 	n.t.Helper()
-	for _, f := range []string{"tnl_push_pop=false", "explicit_drop_action=false", "lb_output_action=false", "nd_ext=false", "max_hash_alg=0"} {
+	for _, f := range []string{"tnl_push_pop=false", "explicit_drop_action=false", "lb_output_action=false",
+		"nd_ext=false", "max_hash_alg=0"} {
 		name, value, _ := strings.Cut(f, "=")
 		n.appctl("dpif/set-dp-features", bridge, name, value)
 	}
@@ -107,7 +108,8 @@ func (n *liveNode) commands() []string {
 	for _, table := range []string{"Open_vSwitch", "bridge", "port", "interface", "datapath"} {
 		list = append(list, "ovs-vsctl -t 5 list "+table)
 	}
-	for _, c := range []string{"bfd/show", "bond/show", "cfm/show", "lacp/show", "ofproto/list-tunnels", "ovs/route/show", "tnl/arp/show", "tnl/ports/show -v",
+	for _, c := range []string{"bfd/show", "bond/show", "cfm/show", "lacp/show", "ofproto/list-tunnels", "ovs/route/show",
+		"tnl/arp/show", "tnl/ports/show -v",
 		"dpctl/show -s system@ovs-system", "dpctl/dump-flows -m system@ovs-system"} {
 		list = append(list, "ovs-appctl "+c)
 	}
@@ -145,14 +147,16 @@ func replayBy(t *testing.T, folder string, rt runtime.Runtime, add func(*workdir
 }
 
 // replayLogged works like replayBy, and writes the log of -v.
-func replayLogged(t *testing.T, log io.Writer, folder string, rt runtime.Runtime, add func(*workdir.Dir), without ...string) *replayed {
+func replayLogged(t *testing.T, log io.Writer, folder string, rt runtime.Runtime, add func(*workdir.Dir),
+	without ...string) *replayed {
 	t.Helper()
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	if _, _, err := collect.Collect(t.Context(), wd, collect.SosReport{Path: folder}, collect.Options{Select: collect.Select{OVS: true}}); err != nil {
+	if _, _, err := collect.Collect(t.Context(), wd, collect.SosReport{Path: folder},
+		collect.Options{Select: collect.Select{OVS: true}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // the test's own context has ended by then

@@ -24,15 +24,19 @@ func monitoredNode(t *testing.T) (n *liveNode, packets []string) {
 	}
 	n.vsctl("add-port", "br-s", "s4")
 	n.vsctl("add-port", "br-s", "to-i", "--", "set", "Interface", "to-i", "type=patch", "options:peer=to-s")
-	n.vsctl("add-br", "br-i", "--", "set", "Bridge", "br-i", "fail_mode=secure", "--", "add-port", "br-i", "to-s", "--", "set", "Interface", "to-s", "type=patch", "options:peer=to-i",
+	n.vsctl("add-br", "br-i", "--", "set", "Bridge", "br-i", "fail_mode=secure", "--", "add-port", "br-i", "to-s", "--",
+		"set", "Interface", "to-s", "type=patch", "options:peer=to-i",
 		"--", "add-port", "br-i", "i1", "--", "add-port", "br-i", "i2")
 	n.appctl("netdev-dummy/ip4addr", "br-s", "192.0.2.1/24")
-	n.vsctl("--", "--id=@s", "create", "sFlow", "agent=br-s", `targets="127.0.0.1:6343"`, "sampling=512", "polling=30", "--", "set", "Bridge", "br-s", "sflow=@s",
+	n.vsctl("--", "--id=@s", "create", "sFlow", "agent=br-s", `targets="127.0.0.1:6343"`, "sampling=512", "polling=30",
+		"--", "set", "Bridge", "br-s", "sflow=@s",
 		"--", "--id=@n", "create", "NetFlow", `targets="127.0.0.1:2055"`, "--", "set", "Bridge", "br-s", "netflow=@n")
-	n.vsctl("--", "--id=@i", "create", "IPFIX", `targets="127.0.0.1:4739"`, "sampling=64", "--", "set", "Bridge", "br-i", "ipfix=@i",
+	n.vsctl("--", "--id=@i", "create", "IPFIX", `targets="127.0.0.1:4739"`, "sampling=64", "--", "set", "Bridge", "br-i",
+		"ipfix=@i",
 		"--", "--id=@j", "create", "IPFIX", `targets="127.0.0.1:4740"`, "--", "--id=@b", "get", "Bridge", "br-i",
 		"--", "create", "Flow_Sample_Collector_Set", "id=7", "bridge=@b", "ipfix=@j")
-	for _, flow := range []string{"in_port=s1,udp,actions=s2", "in_port=s1,tcp,actions=s2,s3,LOCAL", "in_port=s1,icmp,actions=LOCAL", "in_port=s1,arp,actions=s4",
+	for _, flow := range []string{"in_port=s1,udp,actions=s2", "in_port=s1,tcp,actions=s2,s3,LOCAL",
+		"in_port=s1,icmp,actions=LOCAL", "in_port=s1,arp,actions=s4",
 		"in_port=s1,ipv6,actions=to-i", "in_port=s2,actions=NORMAL", "in_port=s3,udp,actions=mod_vlan_vid:5,s1"} {
 		n.ofctl("-O", "OpenFlow15", "add-flow", "br-s", flow)
 	}
@@ -41,7 +45,8 @@ func monitoredNode(t *testing.T) (n *liveNode, packets []string) {
 	for _, match := range []string{"udp", "tcp", "icmp", "arp", "ipv6", "sctp"} {
 		packets = append(packets, "br-s in_port=s1,"+match)
 	}
-	return n, append(packets, "br-s in_port=s2,dl_src=02:00:00:00:00:01,dl_dst=ff:ff:ff:ff:ff:ff", "br-s in_port=s3,udp,dl_vlan=9,dl_vlan_pcp=3",
+	return n, append(packets, "br-s in_port=s2,dl_src=02:00:00:00:00:01,dl_dst=ff:ff:ff:ff:ff:ff",
+		"br-s in_port=s3,udp,dl_vlan=9,dl_vlan_pcp=3",
 		"br-s in_port=LOCAL", "br-i in_port=i1,udp", "br-i in_port=i2,tcp")
 }
 
@@ -57,7 +62,8 @@ func TestMonitors(t *testing.T) {
 		t.Error("the live trace does not contain the port's ifindex: this test shows nothing")
 	}
 	r.wantStep("monitors", report.Restored)
-	if targets := r.vsctl("--bare", "--columns=targets", "list", "sFlow") + r.vsctl("--bare", "--columns=targets", "list", "IPFIX") + r.vsctl("--bare", "--columns=targets", "list", "NetFlow"); strings.Count(targets, "127.0.0.1:9\n") != 4 {
+	if targets := r.vsctl("--bare", "--columns=targets", "list", "sFlow") + r.vsctl("--bare", "--columns=targets", "list",
+		"IPFIX") + r.vsctl("--bare", "--columns=targets", "list", "NetFlow"); strings.Count(targets, "127.0.0.1:9\n") != 4 {
 		t.Errorf("targets: %s", targets)
 	}
 	r.isolated()
@@ -73,10 +79,12 @@ func TestMonitors(t *testing.T) {
 func TestInvalidInterfaceIndexes(t *testing.T) {
 	needNamespaces(t)
 	n := newLiveNode(t)
-	n.vsctl("add-br", "br-s", "--", "add-port", "br-s", "s1", "--", "set", "Interface", "s1", "options:ifindex=41", "--", "add-port", "br-s", "s2", "--", "set", "Interface", "s2", "options:ifindex=42",
+	n.vsctl("add-br", "br-s", "--", "add-port", "br-s", "s1", "--", "set", "Interface", "s1", "options:ifindex=41", "--",
+		"add-port", "br-s", "s2", "--", "set", "Interface", "s2", "options:ifindex=42",
 		"--", "add-br", "br-x", "--", "add-port", "br-x", "x1", "--", "set", "Interface", "x1", "options:ifindex=43")
 	n.appctl("netdev-dummy/ip4addr", "br-s", "192.0.2.1/24")
-	n.vsctl("--", "--id=@s", "create", "sFlow", "agent=br-s", `targets="127.0.0.1:6343"`, "sampling=512", "--", "set", "Bridge", "br-s", "sflow=@s")
+	n.vsctl("--", "--id=@s", "create", "sFlow", "agent=br-s", `targets="127.0.0.1:6343"`, "sampling=512", "--", "set",
+		"Bridge", "br-s", "sflow=@s")
 	sos := n.report()
 	list := sos + "/sos_commands/openvswitch/ovs-vsctl_-t_5_list_interface"
 	text, err := os.ReadFile(list)
@@ -107,7 +115,8 @@ func (r *replayed) isolated() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if lines := strings.Split(strings.TrimSpace(string(devices)), "\n"); len(lines) != 3 || !strings.HasPrefix(strings.TrimSpace(lines[2]), "lo:") {
+	if lines := strings.Split(strings.TrimSpace(string(devices)), "\n"); len(lines) != 3 ||
+		!strings.HasPrefix(strings.TrimSpace(lines[2]), "lo:") {
 		r.t.Errorf("ovs-vswitchd has these devices: %s", devices)
 	}
 }
@@ -124,14 +133,16 @@ func (r *replayed) pid() string {
 func TestMonitorsWithoutIsolation(t *testing.T) {
 	n, packets := monitoredNode(t)
 	r := replay(t, n.report(), process.Options{NoNamespaces: true, NoFilter: true})
-	r.wantStep("monitors", report.Approximated, "br-s: sFlow is removed", "br-i: IPFIX is removed", "br-s: NetFlow is removed")
+	r.wantStep("monitors", report.Approximated, "br-s: sFlow is removed", "br-i: IPFIX is removed",
+		"br-s: NetFlow is removed")
 	for _, table := range []string{"sFlow", "IPFIX", "NetFlow"} {
 		if rows := r.vsctl("--bare", "--columns=targets", "list", table); rows != "" {
 			t.Errorf("%s: %s", table, rows)
 		}
 	}
 	for _, p := range packets {
-		if out := r.appctl(append([]string{"ofproto/trace"}, strings.Fields(p)...)...); strings.Contains(out, "sFlow(") || strings.Contains(out, ",ipfix(") {
+		if out := r.appctl(append([]string{"ofproto/trace"}, strings.Fields(p)...)...); strings.Contains(out, "sFlow(") ||
+			strings.Contains(out, ",ipfix(") {
 			t.Errorf("%s is sampled: %s", p, out)
 		}
 	}
@@ -147,7 +158,8 @@ func TestMonitorsUnderFilter(t *testing.T) {
 	n, packets := monitoredNode(t)
 	r := replay(t, n.report(), process.Options{NoNamespaces: true})
 	const removed = "is removed, since a seccomp filter isolates the daemons here, under which they can open no collector"
-	r.wantStep("monitors", report.Approximated, "br-s: sFlow "+removed+": its sample() is missing in traces", "br-i: IPFIX "+removed)
+	r.wantStep("monitors", report.Approximated, "br-s: sFlow "+removed+": its sample() is missing in traces",
+		"br-i: IPFIX "+removed)
 	actions := regexp.MustCompile("(?m)^Datapath actions: .*$")
 	for _, p := range packets {
 		argv := append([]string{"ofproto/trace", "--names"}, strings.Fields(p)...)
@@ -168,7 +180,8 @@ func TestMonitorsUnderFilter(t *testing.T) {
 // is configured.
 func TestFilterCostsNothingWithoutMonitors(t *testing.T) {
 	n := newLiveNode(t)
-	n.vsctl("add-br", "br0", "--", "add-port", "br0", "p1", "--", "add-port", "br0", "vx", "--", "set", "Interface", "vx", "type=vxlan", "options:remote_ip=192.0.2.9",
+	n.vsctl("add-br", "br0", "--", "add-port", "br0", "p1", "--", "add-port", "br0", "vx", "--", "set", "Interface", "vx",
+		"type=vxlan", "options:remote_ip=192.0.2.9",
 		"--", "--id=@i", "create", "IPFIX", "targets=[]", "--", "set", "Bridge", "br0", "ipfix=@i")
 	n.likeKernel("br0")
 	r := replay(t, n.report(), process.Options{NoNamespaces: true})

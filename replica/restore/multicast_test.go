@@ -42,7 +42,8 @@ func frame(tag uint16, to string, message []byte) string {
 	}
 	ip := append([]byte{0x60, 0, 0, 0, 0, byte(len(message)), 58, 1}, netip.MustParseAddr("fe80::9").AsSlice()...)
 	ip = append(ip, dst.AsSlice()...)
-	copy(message[2:], sum(append(append(append([]byte{}, ip[8:]...), 0, 0, 0, byte(len(message)), 0, 0, 0, 58), message...)))
+	copy(message[2:], sum(append(append(append([]byte{}, ip[8:]...), 0, 0, 0, byte(len(message)), 0, 0, 0, 58),
+		message...)))
 	copy(f, []byte{0x33, 0x33})
 	return hex.EncodeToString(append(append(append(f, 0x86, 0xdd), ip...), message...))
 }
@@ -101,16 +102,20 @@ func (n *liveNode) hear(bridge, port, packet string) {
 // patch port a second bridge, which learns from all packets that reach it.
 func snoopingNode(t *testing.T) (n *liveNode, packets []string) {
 	n = newLiveNode(t)
-	n.vsctl("add-br", "br-m", "--", "set", "Bridge", "br-m", "fail_mode=secure", "mcast_snooping_enable=true", `other_config:hwaddr="02:00:00:00:00:77"`)
+	n.vsctl("add-br", "br-m", "--", "set", "Bridge", "br-m", "fail_mode=secure", "mcast_snooping_enable=true",
+		`other_config:hwaddr="02:00:00:00:00:77"`)
 	n.likeKernel("br-m")
-	for _, port := range []string{"acc tag=10", "trunk trunks=10,20", "nu vlan_mode=native-untagged tag=30 trunks=10", "nt vlan_mode=native-tagged tag=30 trunks=10",
+	for _, port := range []string{"acc tag=10", "trunk trunks=10,20", "nu vlan_mode=native-untagged tag=30 trunks=10",
+		"nt vlan_mode=native-tagged tag=30 trunks=10",
 		"qinq vlan_mode=dot1q-tunnel tag=40 cvlans=7,8", "plain"} {
 		n.vsctl(append([]string{"add-port", "br-m"}, strings.Fields(port)...)...)
 	}
 	n.vsctl("add-bond", "br-m", "bo", "m1", "m2", "bond_mode=active-backup", "trunks=10,50")
 	n.vsctl("add-port", "br-m", "tun", "--", "set", "Interface", "tun", "type=vxlan", "options:remote_ip=10.0.0.2")
-	n.vsctl("add-port", "br-m", "pm", "--", "set", "Interface", "pm", "type=patch", "options:peer=pp", "--", "add-br", "br-p",
-		"--", "add-port", "br-p", "pp", "--", "set", "Interface", "pp", "type=patch", "options:peer=pm", "--", "add-port", "br-p", "host")
+	n.vsctl("add-port", "br-m", "pm", "--", "set", "Interface", "pm", "type=patch", "options:peer=pp", "--", "add-br",
+		"br-p",
+		"--", "add-port", "br-p", "pp", "--", "set", "Interface", "pp", "type=patch", "options:peer=pm", "--", "add-port",
+		"br-p", "host")
 	n.ofctl("add-flow", "br-m", "actions=NORMAL")
 	n.ofctl("mod-port", "br-m", "nt", "no-flood")
 	// Here no packet can be received from a tunnel, so the live node is made to treat a
@@ -120,18 +125,25 @@ func snoopingNode(t *testing.T) (n *liveNode, packets []string) {
 	n.hear("br-m", "plain", join(0, "IGMPv2", "239.0.0.11"))
 	n.ofctl("--strict", "del-flows", "br-m", "priority=40000,in_port=plain")
 	for _, heard := range [][2]string{
-		{"acc", join(0, "IGMPv1", "239.0.0.1")}, {"trunk", join(20, "IGMPv2", "239.0.0.2")}, {"trunk", join(10, "IGMPv3", "239.0.0.1")},
-		{"nu", join(0, "IGMPv2", "239.0.0.3")}, {"nu", join(10, "IGMPv2", "239.0.0.3")}, {"nt", join(0, "MLDv1", "ff05::3")}, {"nt", join(30, "MLDv2", "ff05::4")},
-		{"qinq", join(7, "IGMPv2", "239.0.0.5")}, {"plain", join(0, "MLDv2", "ff05::1:6")}, {"m1", join(50, "IGMPv2", "239.0.0.6")}, {"m2", join(50, "IGMPv2", "239.0.0.6")},
-		{"host", join(0, "IGMPv2", "239.0.0.8")}, {"br-m", join(0, "IGMPv2", "239.0.0.9")}, {"br-m", join(10, "MLDv1", "ff05::9")},
+		{"acc", join(0, "IGMPv1", "239.0.0.1")}, {"trunk", join(20, "IGMPv2", "239.0.0.2")},
+		{"trunk", join(10, "IGMPv3", "239.0.0.1")},
+		{"nu", join(0, "IGMPv2", "239.0.0.3")}, {"nu", join(10, "IGMPv2", "239.0.0.3")}, {"nt", join(0, "MLDv1", "ff05::3")},
+		{"nt", join(30, "MLDv2", "ff05::4")},
+		{"qinq", join(7, "IGMPv2", "239.0.0.5")}, {"plain", join(0, "MLDv2", "ff05::1:6")},
+		{"m1", join(50, "IGMPv2", "239.0.0.6")}, {"m2", join(50, "IGMPv2", "239.0.0.6")},
+		{"host", join(0, "IGMPv2", "239.0.0.8")}, {"br-m", join(0, "IGMPv2", "239.0.0.9")},
+		{"br-m", join(10, "MLDv1", "ff05::9")},
 		{"nu", queried(10, "IGMP")}, {"host", queried(20, "MLD")}} {
 		n.hear("br-m", heard[0], heard[1])
 	}
 	n.vsctl("set", "Bridge", "br-p", "mcast_snooping_enable=true")
 	n.appctl("fdb/flush")
-	for _, p := range []string{"acc,udp", "trunk,dl_vlan=10,udp", "trunk,dl_vlan=20,udp", "nu,udp", "nt,udp", "plain,udp", "m1,dl_vlan=50,udp", "LOCAL,udp", "pm,udp"} {
-		for _, group := range []string{"dl_dst=01:00:5e:00:00:01,nw_dst=239.0.0.1", "dl_dst=01:00:5e:00:00:02,nw_dst=239.0.0.2", "dl_dst=01:00:5e:00:00:03,nw_dst=239.0.0.3",
-			"dl_dst=01:00:5e:00:00:06,nw_dst=239.0.0.6", "dl_dst=01:00:5e:00:00:08,nw_dst=239.0.0.8", "dl_dst=01:00:5e:00:00:09,nw_dst=239.0.0.9", "dl_dst=01:00:5e:00:00:0b,nw_dst=239.0.0.11"} {
+	for _, p := range []string{"acc,udp", "trunk,dl_vlan=10,udp", "trunk,dl_vlan=20,udp", "nu,udp", "nt,udp", "plain,udp",
+		"m1,dl_vlan=50,udp", "LOCAL,udp", "pm,udp"} {
+		for _, group := range []string{"dl_dst=01:00:5e:00:00:01,nw_dst=239.0.0.1",
+			"dl_dst=01:00:5e:00:00:02,nw_dst=239.0.0.2", "dl_dst=01:00:5e:00:00:03,nw_dst=239.0.0.3",
+			"dl_dst=01:00:5e:00:00:06,nw_dst=239.0.0.6", "dl_dst=01:00:5e:00:00:08,nw_dst=239.0.0.8",
+			"dl_dst=01:00:5e:00:00:09,nw_dst=239.0.0.9", "dl_dst=01:00:5e:00:00:0b,nw_dst=239.0.0.11"} {
 			packets = append(packets, "br-m in_port="+p+","+group)
 		}
 	}
@@ -162,7 +174,8 @@ func TestMulticastGroups(t *testing.T) {
 			t.Errorf("%s: %s", c, out)
 		}
 	}
-	if out := r.ofctl("--no-stats", "dump-flows", "br-m"); strings.Count(out, "NORMAL") != 1 || strings.Contains(out, "dl_src") {
+	if out := r.ofctl("--no-stats", "dump-flows", "br-m"); strings.Count(out, "NORMAL") != 1 ||
+		strings.Contains(out, "dl_src") {
 		t.Errorf("flows: %s", out)
 	}
 	if out := r.ofctl("show", "br-m"); strings.Count(out, "NO_FLOOD") != 1 || strings.Contains(out, "NO_FWD") {

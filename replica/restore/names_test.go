@@ -37,14 +37,16 @@ func TestNames(t *testing.T) {
 		if !strings.Contains(text, "vm") || !strings.Contains(text, `"p@1"`) {
 			t.Fatalf("%s names no ports:\n%s", c, text)
 		}
-		if err := os.WriteFile(filepath.Join(sos, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_"+c+"_br0"), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(sos, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_"+c+"_br0"), []byte(text),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r := replay(t, sos, process.Options{})
 	sameTables(t, node, r)
 	for _, remark := range r.report.Remarks {
-		expected := strings.Contains(remark, "flows choose queues") || strings.Contains(remark, "no header is above its flows")
+		expected := strings.Contains(remark, "flows choose queues") ||
+			strings.Contains(remark, "no header is above its flows")
 		if strings.Contains(remark, "br0") && !expected {
 			t.Error(remark)
 		}
@@ -59,15 +61,18 @@ func TestNamesOfTablesBesideNumbersOfPorts(t *testing.T) {
 		"--", "--id=@acl", "create", "Flow_Table", "name=acl",
 		"--", "add-port", "br0", "vm", "--", "set", "Interface", "vm", "type=dummy", "ofport_request=4",
 		"--", "add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=dummy", "ofport_request=5")
-	for _, f := range []string{`priority=1,in_port=vm actions=p1,resubmit(,acl)`, `table=acl,priority=3,ip,in_port=5 actions=output:vm,enqueue:p1:1`, `table=acl,priority=2 actions=drop`} {
+	for _, f := range []string{`priority=1,in_port=vm actions=p1,resubmit(,acl)`,
+		`table=acl,priority=3,ip,in_port=5 actions=output:vm,enqueue:p1:1`, `table=acl,priority=2 actions=drop`} {
 		node.ofctl("-O", "OpenFlow15", "add-flow", "br0", f)
 	}
 	named := node.ofctl("-O", "OpenFlow15", "--names", "dump-flows", "br0")
-	numbers := strings.NewReplacer("in_port=vm", "in_port=4", "in_port=p1", "in_port=5", "actions=p1", "actions=output:5", "actions=vm", "actions=output:4", "enqueue:p1:", "enqueue:5:")
+	numbers := strings.NewReplacer("in_port=vm", "in_port=4", "in_port=p1", "in_port=5", "actions=p1", "actions=output:5",
+		"actions=vm", "actions=output:4", "enqueue:p1:", "enqueue:5:")
 	for name, text := range map[string]string{
-		"names":               named,
-		"numbers":             numbers.Replace(named),
-		"names in matches":    strings.ReplaceAll(strings.ReplaceAll(numbers.Replace(named), "in_port=4", "in_port=vm"), "in_port=5", "in_port=p1"),
+		"names":   named,
+		"numbers": numbers.Replace(named),
+		"names in matches": strings.ReplaceAll(strings.ReplaceAll(numbers.Replace(named), "in_port=4", "in_port=vm"),
+			"in_port=5", "in_port=p1"),
 		"names in one action": strings.Replace(numbers.Replace(named), "output:5", "p1", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +80,8 @@ func TestNamesOfTablesBesideNumbersOfPorts(t *testing.T) {
 			if name != "names" && !strings.Contains(text, "output:") {
 				t.Fatalf("no number of a port in:\n%s", text)
 			}
-			if err := os.WriteFile(filepath.Join(sos, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br0"), []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(sos, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br0"),
+				[]byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			sameTables(t, node, replay(t, sos, process.Options{}))

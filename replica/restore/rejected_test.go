@@ -46,12 +46,14 @@ func TestRejectedEntriesTakeFewRuns(t *testing.T) {
 		bad        []string // entries that ovs-ofctl can't read or the switch refuses
 	}{
 		{workdir.Flows, "dump-flows", fmt.Sprintf(flow, 0, "ip actions=drop"),
-			[]string{"ip,priority=%d,nw_src=1.2 actions=drop", fmt.Sprintf(flow, 0, "tcp actions=resubmit(,3),meter:7777777"), fmt.Sprintf(flow, 254, "ip actions=drop")}},
+			[]string{"ip,priority=%d,nw_src=1.2 actions=drop", fmt.Sprintf(flow, 0, "tcp actions=resubmit(,3),meter:7777777"),
+				fmt.Sprintf(flow, 254, "ip actions=drop")}},
 		{workdir.Groups, "dump-groups", " group_id=%d,type=all,bucket=bucket_id:0,actions=drop",
 			[]string{" group_id=%d,type=some,bucket=bucket_id:0,actions=drop", " group_id=%d,type=indirect"}},
 	} {
 		for _, line := range sweep.Spread(c.bad, 2) { // one that ovs-ofctl can't read, and one that the switch refuses
-			text := map[workdir.Dump]string{workdir.Flows: "OFPST_FLOW", workdir.Groups: "OFPST_GROUP_DESC"}[c.dump] + " reply (OF1.5) (xid=0x2):\n"
+			text := map[workdir.Dump]string{workdir.Flows: "OFPST_FLOW", workdir.Groups: "OFPST_GROUP_DESC"}[c.dump] +
+				" reply (OF1.5) (xid=0x2):\n"
 			for i := range all {
 				form := c.good
 				if slices.Contains(bad, i) {

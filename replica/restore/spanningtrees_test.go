@@ -25,11 +25,13 @@ func treesNode(t *testing.T) *liveNode {
 	}
 	node.vsctl("add-port", "stp", "outside", "--", "set", "Port", "outside", "other_config:stp-enable=false")
 	node.vsctl("add-br", "alone", "--", "add-port", "alone", "alone-vm")
-	fast := []string{"stp_enable=true", "other_config:stp-forward-delay=4", "other_config:stp-hello-time=1", "other_config:stp-max-age=6"}
+	fast := []string{"stp_enable=true", "other_config:stp-forward-delay=4", "other_config:stp-hello-time=1",
+		"other_config:stp-max-age=6"}
 	node.vsctl(append([]string{"set", "Bridge", "alone"}, fast...)...)
 	node.vsctl(append([]string{"set", "Bridge", "stp"}, fast...)...)
 	root.vsctl(append([]string{"set", "Bridge", "stp", `other_config:stp-system-id="00:00:00:00:00:01"`}, fast...)...)
-	rapid := []string{"set", "Bridge", "rstp", "rstp_enable=true", "other_config:rstp-forward-delay=4", "other_config:rstp-max-age=6"}
+	rapid := []string{"set", "Bridge", "rstp", "rstp_enable=true", "other_config:rstp-forward-delay=4",
+		"other_config:rstp-max-age=6"}
 	node.vsctl(rapid...)
 	root.vsctl(append(rapid, "other_config:rstp-priority=4096")...)
 	node.likeKernel("stp")
@@ -48,11 +50,12 @@ func treePackets() []string {
 			packets = append(packets, fmt.Sprintf("%s in_port=%s,ip,dl_src=02:00:00:00:00:01,dl_dst=ff:ff:ff:ff:ff:ff", b, port))
 		}
 	}
-	return append(packets, "stp in_port=outside,ip,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02", "alone in_port=alone-vm,arp")
+	return append(packets, "stp in_port=outside,ip,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02",
+		"alone in_port=alone-vm,arp")
 }
 
-// TestSpanningTrees replays spanning trees from what sos collects and from what a person adds. The live node, which takes
-// seconds to settle, is the same.
+// TestSpanningTrees replays spanning trees from what sos collects and from what a person adds. The live node, which
+// takes seconds to settle, is the same.
 func TestSpanningTrees(t *testing.T) {
 	node := treesNode(t)
 	t.Run("collected", func(t *testing.T) { spanningTrees(t, node) })
@@ -63,7 +66,8 @@ func TestSpanningTrees(t *testing.T) {
 // state. Without the step no port forwards.
 func spanningTrees(t *testing.T, node *liveNode) {
 	// ovs-vswitchd writes a state to the database seconds later.
-	for _, wanted := range []string{"stp_role=root, stp_sec_in_state=\"[0-9]+\", stp_state=forwarding", "stp_role=alternate", "rstp_port_role=Alternate"} {
+	for _, wanted := range []string{"stp_role=root, stp_sec_in_state=\"[0-9]+\", stp_state=forwarding",
+		"stp_role=alternate", "rstp_port_role=Alternate"} {
 		node.waitTool(wanted, "ovs-vsctl", "list", "port")
 	}
 	sos := node.report()

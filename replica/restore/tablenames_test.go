@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestNumbersOfNamedTablesFollowTheDump checks the numbers of tables that have only a name: above those before them, and not used.
+// TestNumbersOfNamedTablesFollowTheDump checks the numbers of tables that have only a name: above those before them,
+// and not used.
 func TestNumbersOfNamedTablesFollowTheDump(t *testing.T) {
 	for name, c := range map[string]struct {
 		used []string

@@ -16,9 +16,9 @@ import (
 	"ovs-offline/test/oracle/fidelity"
 )
 
-// TestFlowsHaveMetersThatTheControllerLearnsOfLate delays what the servers of the databases answer to ovn-controller, as a busy
-// machine does: it installs flows before it has learned that its switch supports meters. With a Wait that took the first
-// numbers for enough, half of the runs failed.
+// TestFlowsHaveMetersThatTheControllerLearnsOfLate delays what the servers of the databases answer to ovn-controller,
+// as a busy machine does: it installs flows before it has learned that its switch supports meters. With a Wait that
+// took the first numbers for enough, half of the runs failed.
 func TestFlowsHaveMetersThatTheControllerLearnsOfLate(t *testing.T) {
 	fidelity.NeedScratch(t)
 	wd := collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute"))

@@ -34,7 +34,8 @@ func ofWorker(t *testing.T) Options {
 // running returns the roles of the daemons in a folder that run.
 func running(t *testing.T, o Options) (roles []string) {
 	t.Helper()
-	for _, d := range append(newNodeDaemons(o.Dir, 0, Recorded{}).daemons(), northd(o.Dir), centralServer(o.Dir, workdir.SB), centralServer(o.Dir, workdir.NB)) {
+	for _, d := range append(newNodeDaemons(o.Dir, 0, Recorded{}).daemons(), northd(o.Dir),
+		centralServer(o.Dir, workdir.SB), centralServer(o.Dir, workdir.NB)) {
 		if _, held, err := daemon.LockOwner(daemon.PIDFile(d)); held {
 			roles = append(roles, d.Role)
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -77,7 +78,8 @@ func TestScratchOfAKilledCommandIsEnded(t *testing.T) {
 	if roles := running(t, o); len(roles) != 5 {
 		t.Errorf("running: %q", roles)
 	}
-	if words, err := os.ReadFile("/proc/" + strings.TrimSpace(string(before)) + "/cmdline"); err == nil && len(words) > 0 { // a zombie has no words
+	if words, err := os.ReadFile("/proc/" + strings.TrimSpace(string(before)) + "/cmdline"); err == nil &&
+		len(words) > 0 { // a zombie has no words
 		t.Errorf("the process %s of the first Scratch still runs: %q", before, words)
 	}
 }
@@ -188,7 +190,8 @@ func TestEndedSwitchIsNamed(t *testing.T) {
 	if err := syscall.Kill(state.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Dump(t.Context(), "worker", openflow.OpenFlow15); err == nil || !strings.Contains(err.Error(), "node worker: ovs-vswitchd has ended: ") {
+	if _, err := s.Dump(t.Context(), "worker", openflow.OpenFlow15); err == nil ||
+		!strings.Contains(err.Error(), "node worker: ovs-vswitchd has ended: ") {
 		t.Errorf("got %v, want that ovs-vswitchd has ended", err)
 	}
 }
@@ -264,7 +267,8 @@ func TestPortsThatControllerAddsAreNumbered(t *testing.T) {
 	ovs.Run(t, "ovsdb-tool", "create", conf, ovs.Schema)
 	bare := ovs.Serve(t, conf)
 	bare.Run("ovs-vsctl", "--no-wait", "--db="+bare.Remote, "--", "add-br", "br-int", "--", "set", "Open_vSwitch", ".",
-		"external_ids:system-id="+ids["system-id"], "external_ids:ovn-encap-ip="+ids["ovn-encap-ip"], "external_ids:ovn-encap-type="+ids["ovn-encap-type"])
+		"external_ids:system-id="+ids["system-id"], "external_ids:ovn-encap-ip="+ids["ovn-encap-ip"],
+		"external_ids:ovn-encap-type="+ids["ovn-encap-type"])
 	bare.Stop()
 	o.Nodes[0].Conf, o.Nodes[0].Lists = conf, ""
 	s := start(t, o)

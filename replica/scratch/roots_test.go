@@ -37,7 +37,8 @@ func TestOtherReleasesComputeFlows(t *testing.T) {
 			}
 			o := options(t)
 			o.Runtime = process.New(process.Options{Root: root, Folders: o.Dir.RuntimeFolders()})
-			o.NB, o.SB, o.Northd, o.Nodes = wd.Database(workdir.NB), wd.Database(workdir.SB), northd, []Recorded{nodeOf(wd, "node")}
+			o.NB, o.SB, o.Northd, o.Nodes = wd.Database(workdir.NB), wd.Database(workdir.SB), northd,
+				[]Recorded{nodeOf(wd, "node")}
 			s := start(t, o)
 			d, err := s.Dump(t.Context(), "node", openflow.OpenFlow15)
 			if err != nil {

@@ -91,7 +91,8 @@ func compare(t *testing.T, s *Scratch, wd *workdir.Dir, node string) (recorded, 
 		return string(text)
 	}
 	computed := flows(t, d)
-	for key, actions := range flows(t, Dump{Flows: read(workdir.Flows), Groups: read(workdir.Groups), Meters: read(workdir.Meters)}) {
+	for key, actions := range flows(t, Dump{Flows: read(workdir.Flows), Groups: read(workdir.Groups),
+		Meters: read(workdir.Meters)}) {
 		recorded++
 		if have, found := computed[key]; found && have == actions {
 			same++
@@ -131,7 +132,8 @@ func flows(t *testing.T, d Dump) map[string]string {
 			t.Fatal(problem)
 		}
 		k := f.Key()
-		found[fmt.Sprintf("%#x|%d|%d|%s", k.Cookie, k.Table, k.Priority, k.Match)] = reference.ReplaceAllStringFunc(f.Actions(), func(text string) string {
+		found[fmt.Sprintf("%#x|%d|%d|%s", k.Cookie, k.Table, k.Priority,
+			k.Match)] = reference.ReplaceAllStringFunc(f.Actions(), func(text string) string {
 			m := reference.FindStringSubmatch(text)
 			return m[1] + ":{" + contents[m[1]+m[2]] + "}"
 		})
@@ -224,7 +226,8 @@ func TestFlowsOfSetsAreReproduced(t *testing.T) {
 					t.Logf("%s: %d of %d", n.Name, same, recorded)
 					var planted []*regexp.Regexp
 					if name == "openstack" && n.Name == "compute2" {
-						planted = append(planted, regexp.MustCompile(`\|16\|2002\|ip(v6)?,reg0=0x(80|100)/0x(80|100),reg14=`), regexp.MustCompile(`\|65\|100\|reg15=0x[0-9a-f]+,metadata=0x[0-9a-f]+ `))
+						planted = append(planted, regexp.MustCompile(`\|16\|2002\|ip(v6)?,reg0=0x(80|100)/0x(80|100),reg14=`),
+							regexp.MustCompile(`\|65\|100\|reg15=0x[0-9a-f]+,metadata=0x[0-9a-f]+ `))
 					}
 					counted := len(unexplained(missing, planted...))
 					missing, extra = withoutRivals(missing, extra)

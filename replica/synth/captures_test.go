@@ -26,7 +26,8 @@ import (
 // from their OVN databases alone. Ports are compared by name and conntrack zones by owner.
 func TestTracesOfSynthesisedSwitches(t *testing.T) {
 	fidelity.NeedScratch(t)
-	for _, c := range []struct{ capture, chassis string }{{"ovn-openstack-compute", "compute1"}, {"ovn-kubernetes-worker", "ovn-worker"}} {
+	for _, c := range []struct{ capture, chassis string }{{"ovn-openstack-compute", "compute1"},
+		{"ovn-kubernetes-worker", "ovn-worker"}} {
 		t.Run(c.capture, func(t *testing.T) {
 			r, err := fidelity.Capture(t.Context(), "../../testdata/captures/"+c.capture, t.TempDir())
 			if err != nil {
@@ -119,7 +120,8 @@ var (
 func (s vswitch) results(text string) (actions []string) {
 	for _, line := range trace.Normalise(text) {
 		if line, ok := strings.CutPrefix(line, "Datapath actions: "); ok {
-			line = zone.ReplaceAllStringFunc(line, func(found string) string { return "zone=" + s.zones[strings.TrimPrefix(found, "zone=")] })
+			line = zone.ReplaceAllStringFunc(line,
+				func(found string) string { return "zone=" + s.zones[strings.TrimPrefix(found, "zone=")] })
 			actions = append(actions, word.ReplaceAllStringFunc(line, func(name string) string {
 				if id := s.ids[name]; id != "" {
 					return id
@@ -169,7 +171,8 @@ func (x exchange) compareAll(t *testing.T, n *fidelity.Replica, r fidelity.Recor
 		if slices.Equal(want, got) {
 			right[kind]++
 		} else {
-			t.Logf("%s: packet %d: %s %s %v\n  live: %s\n  here: %s", kind, i+1, p.Bridge, p.Flow, p.Options, strings.Join(want, "\n        "), strings.Join(got, "\n        "))
+			t.Logf("%s: packet %d: %s %s %v\n  live: %s\n  here: %s", kind, i+1, p.Bridge, p.Flow, p.Options,
+				strings.Join(want, "\n        "), strings.Join(got, "\n        "))
 		}
 	}
 	for kind := range all {

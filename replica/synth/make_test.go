@@ -109,7 +109,8 @@ func TestOneChassisOrSeveral(t *testing.T) {
 	} {
 		made, computed := makeSwitches(t, wd, step.chassis...)
 		if made != step.made || computed != step.computed || has(t, wd.Path()) != step.here || below(t, wd) != step.below {
-			t.Errorf("%v: made %q (computed: %v), there is %q and below %q; want %+v", step.chassis, made, computed, has(t, wd.Path()), below(t, wd), step)
+			t.Errorf("%v: made %q (computed: %v), there is %q and below %q; want %+v", step.chassis, made, computed,
+				has(t, wd.Path()), below(t, wd), step)
 		}
 	}
 	if after, err := os.ReadFile(wd.Database(workdir.SB)); err != nil || !bytes.Equal(before, after) {
@@ -126,7 +127,8 @@ func TestAnotherDatabaseMakesAnotherSwitch(t *testing.T) {
 		t.Error("the switch of the database as it was before stays")
 	}
 	text, err := os.ReadFile(wd.DumpFile("br-int", workdir.Flows))
-	if err != nil || len(text) == 0 || slices.ContainsFunc(interfaces(t, wd.Path()), func(i named) bool { return i.id == "ns1_client" }) {
+	if err != nil || len(text) == 0 || slices.ContainsFunc(interfaces(t, wd.Path()),
+		func(i named) bool { return i.id == "ns1_client" }) {
 		t.Errorf("the port that is gone has an interface: %v", err)
 	}
 }
@@ -165,7 +167,8 @@ func TestSouthboundFollowsTheNorthboundDatabase(t *testing.T) {
 	if !computed() || computed() {
 		t.Error("the database is not computed once")
 	}
-	ovs.Run(t, "ovsdb-tool", "transact", wd.Database(workdir.NB), `["OVN_Northbound",{"op":"insert","table":"Logical_Switch","row":{"name":"added"}}]`)
+	ovs.Run(t, "ovsdb-tool", "transact", wd.Database(workdir.NB),
+		`["OVN_Northbound",{"op":"insert","table":"Logical_Switch","row":{"name":"added"}}]`)
 	if !computed() {
 		t.Error("the database of the changed northbound one is not computed")
 	}
@@ -173,7 +176,8 @@ func TestSouthboundFollowsTheNorthboundDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(content.Rows("Datapath_Binding"), func(row ovsdb.Row) bool { return row.Value("external_ids", "name") == "added" }) {
+	if !slices.ContainsFunc(content.Rows("Datapath_Binding"),
+		func(row ovsdb.Row) bool { return row.Value("external_ids", "name") == "added" }) {
 		t.Error("it lacks the added switch")
 	}
 	if occupied, err := wd.Occupied(false, workdir.SB); err != nil || len(occupied) > 0 {
@@ -218,7 +222,8 @@ func TestGatewaysOfAGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := "BFD sessions whose state was not recorded are " + c.assumed; !slices.Contains(m.Synthesis().Assumptions, want) {
+		if want := "BFD sessions whose state was not recorded are " +
+			c.assumed; !slices.Contains(m.Synthesis().Assumptions, want) {
 			t.Errorf("%s: the assumptions lack %q: %q", c.active, want, m.Synthesis().Assumptions)
 		}
 		wd.Unlock()
@@ -226,7 +231,8 @@ func TestGatewaysOfAGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := n.Tool(t.Context(), "ovs-appctl", "ofproto/trace", "br-int", "in_port=2,icmp,dl_dst=fa:16:3e:ee:00:02,dl_src=fa:16:3e:10:00:05,nw_src=192.168.10.5,nw_dst=172.24.4.1,icmp_type=8,nw_ttl=64")
+		text, err := n.Tool(t.Context(), "ovs-appctl", "ofproto/trace", "br-int",
+			"in_port=2,icmp,dl_dst=fa:16:3e:ee:00:02,dl_src=fa:16:3e:10:00:05,nw_src=192.168.10.5,nw_dst=172.24.4.1,icmp_type=8,nw_ttl=64")
 		if err != nil || !strings.Contains(text, c.tunnel) {
 			t.Errorf("the packet does not go to %s, %s: %v\n%s", c.active, c.tunnel, err, text)
 		}
@@ -238,7 +244,8 @@ func TestGatewaysOfAGroup(t *testing.T) {
 func bindGateways(t *testing.T, wd *workdir.Dir, hostname string) {
 	t.Helper()
 	path := wd.Database(workdir.SB)
-	if _, _, err := file.Standalone(t.Context(), path, path+".new"); err != nil { // that of a cluster member can't be changed
+	if _, _, err := file.Standalone(t.Context(), path,
+		path+".new"); err != nil { // that of a cluster member can't be changed
 		t.Fatal(err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {

@@ -53,7 +53,8 @@ func databases(t *testing.T, from, path string, kinds ...workdir.Kind) *workdir.
 
 // options returns the options that synthesise chassis with this host's tools.
 func options(chassis ...string) synth.Options {
-	return synth.Options{Chassis: chassis, Release: release.Options{Runtime: process.Name, Runtimes: local.Runtimes}, Version: "test"}
+	return synth.Options{Chassis: chassis, Release: release.Options{Runtime: process.Name, Runtimes: local.Runtimes},
+		Version: "test"}
 }
 
 // both are the OVN databases of a deployment.
@@ -68,7 +69,8 @@ func synthesised(t *testing.T, s *sets.Set, collected map[string]string, kinds .
 	if s.Name == "kubernetes-ic" {
 		for node, path := range collected {
 			wd := databases(t, path, filepath.Join(folder, node), kinds...)
-			if chassis, err := synth.Make(t.Context(), wd, options()); err != nil || len(chassis) != 1 || chassis[0].Title() != node {
+			if chassis, err := synth.Make(t.Context(), wd, options()); err != nil || len(chassis) != 1 ||
+				chassis[0].Title() != node {
 				t.Fatalf("the zone of %s has the chassis %v: %v", node, chassis, err)
 			}
 			wd.Unlock()
@@ -179,8 +181,8 @@ type question struct {
 // switches that were made from OVN databases alone, from one of them or both, and compares where
 // they come out, and with which headers, with what really happened. Packets count that enter and
 // leave at ports that the databases know, in connections that are not older than the capture: no
-// database holds these. Outside of a sweep, it follows only the packets that count, and has each shape of databases once: both,
-// and NB of a central one (SB is then computed), and SB of zones.
+// database holds these. Outside of a sweep, it follows only the packets that count, and has each shape of databases
+// once: both, and NB of a central one (SB is then computed), and SB of zones.
 func TestPacketsComeOutOfSynthesisedSwitches(t *testing.T) {
 	fidelity.NeedScratch(t)
 	for _, name := range []string{"openstack", "kubernetes-ic"} {
@@ -190,7 +192,8 @@ func TestPacketsComeOutOfSynthesisedSwitches(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, kinds := range map[string][]workdir.Kind{"both": both(), "NB": {workdir.NB}, "SB": {workdir.SB}} {
-			if !sweep.Whole() && !slices.Contains(map[string][]string{"openstack": {"NB", "both"}, "kubernetes-ic": {"SB"}}[name], what) {
+			if !sweep.Whole() && !slices.Contains(map[string][]string{"openstack": {"NB", "both"},
+				"kubernetes-ic": {"SB"}}[name], what) {
 				continue
 			}
 			t.Run(name+"/"+what, func(t *testing.T) {
@@ -249,7 +252,8 @@ const (
 
 func (q question) kind(p *sets.Packet) string {
 	edge := func(node, port string) bool {
-		return node != "fabric" && slices.ContainsFunc(q.set.Ports, func(o sets.Port) bool { return o.Node == node && o.Name == port && o.Role == "edge" })
+		return node != "fabric" && slices.ContainsFunc(q.set.Ports,
+			func(o sets.Port) bool { return o.Node == node && o.Name == port && o.Role == "edge" })
 	}
 	if p.Established {
 		return established
@@ -311,17 +315,21 @@ func (q question) differs(t *testing.T, p *sets.Packet) string {
 		}
 	}
 	switch {
-	case within(own, predicted) && within(predicted, out) && (p.Class != sets.Generated || generated || len(predicted) > 0):
+	case within(own, predicted) && within(predicted, out) &&
+		(p.Class != sets.Generated || generated || len(predicted) > 0):
 		return ""
-	case p.Choice && len(predicted) > 0 && slices.ContainsFunc(predicted, func(o string) bool { return slices.Contains(out, o) }):
+	case p.Choice && len(predicted) > 0 && slices.ContainsFunc(predicted,
+		func(o string) bool { return slices.Contains(out, o) }):
 		return ""
 	}
-	return fmt.Sprintf("  came out:  %s\n  predicted: %s\n%s", strings.Join(out, "\n             "), strings.Join(predicted, "\n             "), strings.Join(why, "\n"))
+	return fmt.Sprintf("  came out:  %s\n  predicted: %s\n%s", strings.Join(out, "\n             "),
+		strings.Join(predicted, "\n             "), strings.Join(why, "\n"))
 }
 
 // watched reports whether the lab catches what comes out of a port.
 func (q question) watched(node, port string) bool {
-	return slices.ContainsFunc(q.set.Ports, func(p sets.Port) bool { return p.Node == node && q.names[node][p.Name] == port })
+	return slices.ContainsFunc(q.set.Ports,
+		func(p sets.Port) bool { return p.Node == node && q.names[node][p.Name] == port })
 }
 
 func within(some, all []string) bool {
@@ -365,7 +373,8 @@ func TestComputedLogicalFlowsAreTheRecordedOnes(t *testing.T) {
 // the names of their datapaths.
 func logicalFlows(t *testing.T, wd *workdir.Dir) map[string]int {
 	t.Helper()
-	content, _, err := file.Read(t.Context(), wd.Database(workdir.SB), "Logical_Flow", "Logical_DP_Group", "Datapath_Binding")
+	content, _, err := file.Read(t.Context(), wd.Database(workdir.SB), "Logical_Flow", "Logical_DP_Group",
+		"Datapath_Binding")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +394,8 @@ func logicalFlows(t *testing.T, wd *workdir.Dir) map[string]int {
 		table, _ := row.Int("table_id")
 		priority, _ := row.Int("priority")
 		for _, datapath := range datapaths {
-			counts[fmt.Sprintf("%s %s table %d priority %d: %s -> %s", names[datapath], row.String("pipeline"), table, priority, row.String("match"), row.String("actions"))]++
+			counts[fmt.Sprintf("%s %s table %d priority %d: %s -> %s", names[datapath], row.String("pipeline"), table, priority,
+				row.String("match"), row.String("actions"))]++
 		}
 	}
 	return counts

@@ -29,7 +29,8 @@ func deployment(bindings map[string]ovndb.Row) ovndb.Rows {
 	vtep["vtep_logical_switches"] = ovndb.Set("ls")
 	rows := ovndb.Rows{
 		"Chassis": {
-			id(1): chassis("sys-1", "compute1", ovndb.Map("ovn-bridge-mappings", "physnet1:br-ex, physnet2:br-data,again:br-ex,bad:a/b")),
+			id(1): chassis("sys-1", "compute1", ovndb.Map("ovn-bridge-mappings",
+				"physnet1:br-ex, physnet2:br-data,again:br-ex,bad:a/b")),
 			id(2): chassis("sys-2", "compute2", ovndb.Map()),
 			id(3): chassis("sys-3", "compute3", ovndb.Map("is-remote", "true")),
 			id(4): vtep,
@@ -83,7 +84,8 @@ func on(chassis int) []string { return ovndb.UUID(id(chassis)) }
 // name: as ovn-controller(8) and the agents of neutron and OVN-Kubernetes have it.
 func TestSwitchHasThePortsOfItsChassis(t *testing.T) {
 	s := read(t, deployment(map[string]ovndb.Row{
-		vm:                          {"chassis": on(1), "external_ids": ovndb.Map("neutron:device_id", "d"), "mac": ovndb.Set("fa:16:3e:10:00:05 192.168.10.5")},
+		vm: {"chassis": on(1), "external_ids": ovndb.Map("neutron:device_id", "d"),
+			"mac": ovndb.Set("fa:16:3e:10:00:05 192.168.10.5")},
 		"elsewhere":                 {"chassis": on(2)},
 		"unbound":                   {},
 		"migrates":                  {"chassis": on(2), "additional_chassis": ovndb.Set(on(1))},
@@ -109,7 +111,8 @@ func TestSwitchHasThePortsOfItsChassis(t *testing.T) {
 			t.Errorf("%q is too long for a device", i.name)
 		}
 	}
-	want := map[string]string{vm: "tapbd9e8124-4e ", "migrates": "migrates ", "ovnmeta": "ovnmeta ", "k8s-compute1": "ovn-k8s-mp0 internal"}
+	want := map[string]string{vm: "tapbd9e8124-4e ", "migrates": "migrates ", "ovnmeta": "ovnmeta ",
+		"k8s-compute1": "ovn-k8s-mp0 internal"}
 	for port, name := range want {
 		if got[port] != name {
 			t.Errorf("port %s has the interface %q, not %q", port, got[port], name)
@@ -119,7 +122,9 @@ func TestSwitchHasThePortsOfItsChassis(t *testing.T) {
 	if a == b || !strings.HasPrefix(a, "ns_pod-w~") || !strings.HasPrefix(b, "ns_pod-w~") || len(got) != 6 {
 		t.Errorf("the interfaces are %v", got)
 	}
-	if len(n.lost) != 3 || !strings.Contains(n.lost[1], `"orphan" has the parent "elsewhere", which is not bound to the chassis`) || !strings.Contains(n.lost[0], `"a/b"`) || !strings.Contains(n.lost[2], "no tunnels") {
+	if len(n.lost) != 3 || !strings.Contains(n.lost[1],
+		`"orphan" has the parent "elsewhere", which is not bound to the chassis`) || !strings.Contains(n.lost[0], `"a/b"`) ||
+		!strings.Contains(n.lost[2], "no tunnels") {
 		t.Errorf("lost: %q", n.lost)
 	}
 	var bridges []string
@@ -136,8 +141,10 @@ func TestSwitchHasThePortsOfItsChassis(t *testing.T) {
 func TestEachGuessIsListed(t *testing.T) {
 	s := read(t, deployment(map[string]ovndb.Row{vm: {"chassis": on(1)}, "pod": {"chassis": on(1)}}))
 	all := strings.Join(s.buildSwitch(s.Local()[0]).assumed, "\n")
-	for _, subject := range []string{"OpenFlow port numbers", "conntrack zones", "connections", "MTU", "datapath can do what", "1 ports of instances are called as nova does",
-		"the names for 1 logical ports can't be known", ": pod", "bridge br-ex: its flows", "called nic-br-ex", "bridge br-data", "the order in which flows were installed"} {
+	for _, subject := range []string{"OpenFlow port numbers", "conntrack zones", "connections", "MTU",
+		"datapath can do what", "1 ports of instances are called as nova does",
+		"the names for 1 logical ports can't be known", ": pod", "bridge br-ex: its flows", "called nic-br-ex",
+		"bridge br-data", "the order in which flows were installed"} {
 		if !strings.Contains(all, subject) {
 			t.Errorf("nothing is said of %q:\n%s", subject, all)
 		}
@@ -155,7 +162,8 @@ func TestEachGuessIsListed(t *testing.T) {
 // node has, and reads it back.
 func TestHostileNamesStayNames(t *testing.T) {
 	schema := installed(t)
-	names := []string{"../../../etc/passwd", "-rf", ".", `a"b`, "a\nb", "a=b, c}", "\x1b[31m", strings.Repeat("x", 5000), "名前", "br-int", "br-ex", "nic-br-ex", " "}
+	names := []string{"../../../etc/passwd", "-rf", ".", `a"b`, "a\nb", "a=b, c}", "\x1b[31m", strings.Repeat("x", 5000),
+		"名前", "br-int", "br-ex", "nic-br-ex", " "}
 	bindings := map[string]ovndb.Row{}
 	for _, name := range names {
 		bindings[name] = ovndb.Row{"chassis": on(1)}
@@ -187,7 +195,8 @@ func TestHostileNamesStayNames(t *testing.T) {
 			t.Errorf("the logical port %q has no interface", name)
 		}
 	}
-	if ids := content.Rows("Open_vSwitch")[0].Map("external_ids"); ids["system-id"] != `sys"}, ["x` || ids["hostname"] != "../../evil\n" {
+	if ids := content.Rows("Open_vSwitch")[0].Map("external_ids"); ids["system-id"] != `sys"}, ["x` ||
+		ids["hostname"] != "../../evil\n" {
 		t.Errorf("the identity is %q", ids)
 	}
 	for _, folder := range folders([]ovn.Chassis{c, {Name: "a", Hostname: "same"}, {Name: "b", Hostname: "same"}}) {
@@ -212,7 +221,8 @@ func installed(t *testing.T) file.Schema {
 
 // TestChassisAreChosenByName takes host names and system-ids.
 func TestChassisAreChosenByName(t *testing.T) {
-	all := []ovn.Chassis{{Name: "sys-1", Hostname: "compute1"}, {Name: "sys-2", Hostname: "twin"}, {Name: "sys-3", Hostname: "twin"}}
+	all := []ovn.Chassis{{Name: "sys-1", Hostname: "compute1"}, {Name: "sys-2", Hostname: "twin"},
+		{Name: "sys-3", Hostname: "twin"}}
 	for _, c := range []struct {
 		names []string
 		want  string
@@ -227,7 +237,8 @@ func TestChassisAreChosenByName(t *testing.T) {
 		for _, one := range chosen {
 			got = append(got, one.Name)
 		}
-		if err != nil && (!errors.Is(err, ErrNoChassis) || !strings.HasSuffix(err.Error(), c.want)) || err == nil && strings.Join(got, " ") != c.want {
+		if err != nil && (!errors.Is(err, ErrNoChassis) || !strings.HasSuffix(err.Error(), c.want)) || err == nil &&
+			strings.Join(got, " ") != c.want {
 			t.Errorf("%v: got %v, %v, want %s", c.names, got, err, c.want)
 		}
 	}

@@ -18,13 +18,13 @@ import (
 // user is the user without privileges that scripts/install-deps --test adds.
 const user = "ovs-offline-test"
 
-// leaving is a command of tests that leaves a process in a session of its own, which sleeps for so many seconds, and mounts
-// something where it may. It ends when its standard input does.
+// leaving is a command of tests that leaves a process in a session of its own, which sleeps for so many seconds, and
+// mounts something where it may. It ends when its standard input does.
 const leaving = `mount -t tmpfs none /mnt 2>/dev/null; setsid sleep "$0" </dev/null >/dev/null 2>&1 &
 echo started; read -r line; exit 3`
 
-// TestNothingOutlivesARun ends runs in each way, and looks for what their tests left: at once where the run had namespaces
-// of its own, and else once the next run has begun.
+// TestNothingOutlivesARun ends runs in each way, and looks for what their tests left: at once where the run had
+// namespaces of its own, and else once the next run has begun.
 func TestNothingOutlivesARun(t *testing.T) {
 	ovs.Need(t, "sh", "setsid", "sleep", "setpriv")
 	bin := filepath.Join(ovs.Dir(t), "testrun")
@@ -32,7 +32,8 @@ func TestNothingOutlivesARun(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(bin), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for who, as := range map[string][]string{"root": nil, "user": {"setpriv", "--reuid", user, "--regid", user, "--init-groups"}} {
+	for who, as := range map[string][]string{"root": nil,
+		"user": {"setpriv", "--reuid", user, "--regid", user, "--init-groups"}} {
 		if os.Getuid() != 0 {
 			if who == "root" {
 				continue
@@ -52,7 +53,8 @@ func TestNothingOutlivesARun(t *testing.T) {
 					next := begun(t, slices.Concat(as, []string{bin, "sh", "-c", "echo started"}))
 					next.end(0)
 				}
-				ovs.Await(t, "the end of all that the run left", func() bool { return len(marked(mark)) == 0 }, func() string { return fmt.Sprint(marked(mark)) })
+				ovs.Await(t, "the end of all that the run left", func() bool { return len(marked(mark)) == 0 },
+					func() string { return fmt.Sprint(marked(mark)) })
 				if left := mounted(t); left != "" {
 					t.Errorf("what the run mounted is still there: %s", left)
 				}

@@ -57,9 +57,11 @@ func allowed() map[string][]string {
 	return map[string][]string{
 		".":   {"cmd", "internal/garbage"},
 		"cmd": {"mcp", "answer/...", "replica/...", "collect/...", "snapshot", "internal/..."},
-		"mcp": {"answer/...", "collect", "replica", "replica/report", "replica/runtime", "replica/set", "snapshot", "internal/..."},
+		"mcp": {"answer/...", "collect", "replica", "replica/report", "replica/runtime", "replica/set", "snapshot",
+			"internal/..."},
 		// What answers ask of replicas: their state and reports, network namespaces, programs of a release, scratch daemons.
-		"answer": {"replica", "replica/linux", "replica/release", "replica/report", "replica/runtime", "replica/scratch", "snapshot", "internal/..."},
+		"answer": {"replica", "replica/linux", "replica/release", "replica/report", "replica/runtime", "replica/scratch",
+			"snapshot", "internal/..."},
 		// A capture to compare may be a report that was not collected yet.
 		"answer/compare": {"answer/...", "collect", "snapshot", "internal/..."},
 		"replica":        {"snapshot", "internal/..."},
@@ -78,7 +80,8 @@ func forbidden(p, imported string) string {
 	if room == "" {
 		return "no room of the layout has " + p
 	}
-	if room == roomOf(imported) || slices.ContainsFunc(allowed()[room], func(pattern string) bool { return fits(imported, pattern) }) {
+	if room == roomOf(imported) || slices.ContainsFunc(allowed()[room],
+		func(pattern string) bool { return fits(imported, pattern) }) {
 		return ""
 	}
 	return fmt.Sprintf("%s may import only %s", room, strings.Join(append(allowed()[room], "itself"), ", "))

@@ -16,12 +16,13 @@ import (
 func readers() map[string]string {
 	const northbound = "internal/ovn/northbound.go"
 	return map[string]string{"Chassis": "internal/ovn/chassis.go", "Port_Binding": "internal/ovn/binding.go",
-		"Logical_Switch": northbound, "Logical_Switch_Port": northbound, "Logical_Router": northbound, "Logical_Router_Port": northbound,
-		"Load_Balancer": northbound, "Load_Balancer_Group": northbound}
+		"Logical_Switch": northbound, "Logical_Switch_Port": northbound, "Logical_Router": northbound,
+		"Logical_Router_Port": northbound,
+		"Load_Balancer":       northbound, "Load_Balancer_Group": northbound}
 }
 
-// TestTablesAreReadInOnePlace fails for a second file that reads the rows of a table whose model others share. Rows that a running
-// server is asked for are not meant.
+// TestTablesAreReadInOnePlace fails for a second file that reads the rows of a table whose model others share. Rows
+// that a running server is asked for are not meant.
 func TestTablesAreReadInOnePlace(t *testing.T) {
 	for table, reader := range readers() {
 		found := map[string]bool{}
@@ -70,14 +71,16 @@ func TestReadsRows(t *testing.T) {
 	}
 }
 
-// readsRows reports whether a text reads rows of a table, by its name or by a constant for it, such as BindingTable for Port_Binding.
+// readsRows reports whether a text reads rows of a table, by its name or by a constant for it, such as BindingTable
+// for Port_Binding.
 func readsRows(text, table string) bool {
 	constant := table[strings.LastIndexByte(table, '_')+1:] + "Table"
-	return regexp.MustCompile(`\.(Rows|Row|Each|Matching|Parts)\((?:"` + table + `"|(?:ovn\.)?` + constant + `\b)`).MatchString(text)
+	return regexp.MustCompile(`\.(Rows|Row|Each|Matching|Parts)\((?:"` + table + `"|(?:ovn\.)?` + constant +
+		`\b)`).MatchString(text)
 }
 
-// TestAnswersDoNotNameTheProgram fails for a text in package answer, or in its rules, with the program's name: only what prints an answer
-// knows how the program was called, and on which nodes.
+// TestAnswersDoNotNameTheProgram fails for a text in package answer, or in its rules, with the program's name: only
+// what prints an answer knows how the program was called, and on which nodes.
 func TestAnswersDoNotNameTheProgram(t *testing.T) {
 	const name = "ovs-offline"
 	for path, text := range productFiles(t) {

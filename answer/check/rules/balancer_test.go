@@ -12,7 +12,8 @@ func balanced(balancers ...[]string) func(*network) {
 		n.owner("Logical_Switch", "blue", ovndb.Row{})
 		n.port("blue", "a", []string{"02:00:00:00:00:01 10.0.0.1"}, nil)
 		for i, vips := range balancers {
-			n.has("blue", "load_balancer", n.addNB("Load_Balancer", ovndb.Row{"name": string(rune('a' + i)), "vips": ovndb.Map(vips...)}))
+			n.has("blue", "load_balancer", n.addNB("Load_Balancer",
+				ovndb.Row{"name": string(rune('a' + i)), "vips": ovndb.Map(vips...)}))
 		}
 	}
 }
@@ -29,19 +30,23 @@ func checked(mapping string, status ...string) func(*network) {
 		n.owner("Logical_Switch", "blue", ovndb.Row{})
 		n.port("blue", "a", []string{"02:00:00:00:00:01 10.0.0.1"}, nil)
 		check := n.addNB("Load_Balancer_Health_Check", ovndb.Row{"vip": "10.0.0.9:80"})
-		row := ovndb.Row{"name": "lb", "vips": ovndb.Map("10.0.0.9:80", "10.0.0.1:8080,10.0.0.2:8080"), "health_check": check, "ip_port_mappings": ovndb.Map("10.0.0.1", mapping, "10.0.0.2", "a:10.0.0.3")}
+		row := ovndb.Row{"name": "lb", "vips": ovndb.Map("10.0.0.9:80", "10.0.0.1:8080,10.0.0.2:8080"), "health_check": check,
+			"ip_port_mappings": ovndb.Map("10.0.0.1", mapping, "10.0.0.2", "a:10.0.0.3")}
 		n.has("blue", "load_balancer", n.addNB("Load_Balancer", row))
 		for i, s := range status {
-			n.addSB("Service_Monitor", ovndb.Row{"ip": []string{"10.0.0.1", "10.0.0.2"}[i], "port": 8080, "protocol": "tcp", "logical_port": "a", "status": s})
+			n.addSB("Service_Monitor", ovndb.Row{"ip": []string{"10.0.0.1", "10.0.0.2"}[i], "port": 8080, "protocol": "tcp",
+				"logical_port": "a", "status": s})
 		}
 	}
 }
 
 func TestLoadBalancers(t *testing.T) {
 	test(t, map[string]testCase{
-		"backends":        {balancerWithoutBackends, balanced([]string{"10.0.0.9:80", "10.0.0.1:80"}), nil},
-		"no backends":     {balancerWithoutBackends, balanced([]string{"10.0.0.9:80", ""}), []string{"warning: VIP 10.0.0.9:80 of load balancer a has no backends"}},
-		"several without": {balancerWithoutBackends, balanced([]string{"10.0.0.9:80", "", "10.0.0.8:80", " , "}), []string{"warning: 2 load balancers have no backends: VIP 10.0.0.8:80 of load balancer a, VIP 10.0.0.9:80 of load balancer a"}},
+		"backends": {balancerWithoutBackends, balanced([]string{"10.0.0.9:80", "10.0.0.1:80"}), nil},
+		"no backends": {balancerWithoutBackends, balanced([]string{"10.0.0.9:80", ""}),
+			[]string{"warning: VIP 10.0.0.9:80 of load balancer a has no backends"}},
+		"several without": {balancerWithoutBackends, balanced([]string{"10.0.0.9:80", "", "10.0.0.8:80", " , "}),
+			[]string{"warning: 2 load balancers have no backends: VIP 10.0.0.8:80 of load balancer a, VIP 10.0.0.9:80 of load balancer a"}},
 		"one without users": {balancerWithoutBackends, func(n *network) {
 			n.addNB("Load_Balancer", ovndb.Row{"name": "idle", "vips": ovndb.Map("10.0.0.9:80", "")})
 		}, nil},
@@ -59,34 +64,47 @@ func TestLoadBalancers(t *testing.T) {
 			service(n, "ns/none", "Service_ns/none_TCP_cluster", "10.96.0.3:80", "")
 			service(n, "ns/none", "Service_ns/none_TCP_node_switch_n1", "172.18.0.2:30003", "")
 		}, []string{"warning: Service ns/none has no backends"}},
-		"one VIP":            {duplicateVIP, balanced([]string{"10.0.0.9:80", "10.0.0.1:80"}, []string{"10.0.0.9:80", "10.0.0.2:80"}), []string{"error: VIP 10.0.0.9:80 of load balancer a is a VIP of load balancer b too, and switch blue uses both"}},
-		"one VIP, twice":     {duplicateVIP, balanced([]string{"10.0.0.9:80", "10.0.0.1:80,10.0.0.2:80"}, []string{"10.0.0.9:80", "10.0.0.2:80, 10.0.0.1:80"}), nil},
-		"one VIP, two ports": {duplicateVIP, balanced([]string{"10.0.0.9:80", "10.0.0.1:80"}, []string{"10.0.0.9:81", "10.0.0.2:80"}), nil},
+		"one VIP": {duplicateVIP, balanced([]string{"10.0.0.9:80", "10.0.0.1:80"},
+			[]string{"10.0.0.9:80", "10.0.0.2:80"}),
+			[]string{"error: VIP 10.0.0.9:80 of load balancer a is a VIP of load balancer b too, and switch blue uses both"}},
+		"one VIP, twice": {duplicateVIP, balanced([]string{"10.0.0.9:80", "10.0.0.1:80,10.0.0.2:80"},
+			[]string{"10.0.0.9:80", "10.0.0.2:80, 10.0.0.1:80"}), nil},
+		"one VIP, two ports": {duplicateVIP, balanced([]string{"10.0.0.9:80", "10.0.0.1:80"},
+			[]string{"10.0.0.9:81", "10.0.0.2:80"}), nil},
 		"in a group": {duplicateVIP, func(n *network) {
 			balanced([]string{"10.0.0.9:80", "10.0.0.1:80"})(n)
 			other := n.addNB("Load_Balancer", ovndb.Row{"name": "other", "vips": ovndb.Map("10.0.0.9:80", "10.0.0.2:80")})
-			n.has("blue", "load_balancer_group", n.addNB("Load_Balancer_Group", ovndb.Row{"name": "group", "load_balancer": other}))
+			n.has("blue", "load_balancer_group", n.addNB("Load_Balancer_Group",
+				ovndb.Row{"name": "group", "load_balancer": other}))
 		}, []string{"error: VIP 10.0.0.9:80 of load balancer a is a VIP of load balancer other too, and switch blue uses both"}},
 		"of two protocols": {duplicateVIP, func(n *network) {
 			balanced([]string{"10.0.0.9:53", "10.0.0.1:53"})(n)
-			n.has("blue", "load_balancer", n.addNB("Load_Balancer", ovndb.Row{"name": "udp", "protocol": "udp", "vips": ovndb.Map("10.0.0.9:53", "10.0.0.2:53")}))
+			n.has("blue", "load_balancer", n.addNB("Load_Balancer",
+				ovndb.Row{"name": "udp", "protocol": "udp", "vips": ovndb.Map("10.0.0.9:53", "10.0.0.2:53")}))
 		}, nil},
-		"well formed":    {balancerMalformed, balanced([]string{"10.0.0.9", "10.0.0.1,10.0.0.2", "[fd00::9]:80", "[fd00::1]:80", "fd00::8", "fd00::1", "10.0.0.8:80", ""}), nil},
-		"a VIP of words": {balancerMalformed, balanced([]string{"web:80", "10.0.0.1:80"}), []string{"error: VIP web:80 of load balancer a is malformed: it is no address with a port"}},
-		"another family": {balancerMalformed, balanced([]string{"10.0.0.9:80", "10.0.0.1:80,[fd00::1]:80"}), []string{"error: VIP 10.0.0.9:80 of load balancer a is malformed: its backend [fd00::1]:80 is no such address"}},
+		"well formed": {balancerMalformed, balanced([]string{"10.0.0.9", "10.0.0.1,10.0.0.2", "[fd00::9]:80",
+			"[fd00::1]:80", "fd00::8", "fd00::1", "10.0.0.8:80", ""}), nil},
+		"a VIP of words": {balancerMalformed, balanced([]string{"web:80", "10.0.0.1:80"}),
+			[]string{"error: VIP web:80 of load balancer a is malformed: it is no address with a port"}},
+		"another family": {balancerMalformed, balanced([]string{"10.0.0.9:80", "10.0.0.1:80,[fd00::1]:80"}),
+			[]string{"error: VIP 10.0.0.9:80 of load balancer a is malformed: its backend [fd00::1]:80 is no such address"}},
 		"a template": {balancerMalformed, func(n *network) {
-			n.addNB("Load_Balancer", ovndb.Row{"name": "t", "vips": ovndb.Map("^NODEIP:80", "^BACKENDS"), "options": ovndb.Map("template", "true")})
+			n.addNB("Load_Balancer", ovndb.Row{"name": "t", "vips": ovndb.Map("^NODEIP:80", "^BACKENDS"),
+				"options": ovndb.Map("template", "true")})
 		}, nil},
 		"unused": {balancerUnused, func(n *network) {
 			n.addNB("Load_Balancer", ovndb.Row{"name": "idle", "vips": ovndb.Map("10.0.0.9:80", "10.0.0.1:80")})
 		}, []string{"warning: no switch or router uses load balancer idle"}},
 		"unused and empty": {balancerUnused, func(n *network) { n.addNB("Load_Balancer", ovndb.Row{"name": "idle"}) }, nil},
 		"used":             {balancerUnused, balanced([]string{"10.0.0.9:80", "10.0.0.1:80"}), nil},
-		"one down":         {balancerBackendDown, checked("a:10.0.0.3", "offline", "online"), []string{"warning: VIP 10.0.0.9:80 of load balancer lb: 1 of 2 backends down: 10.0.0.1:8080"}},
-		"all down":         {balancerBackendDown, checked("a:10.0.0.3", "offline", "error"), []string{"error: VIP 10.0.0.9:80 of load balancer lb: 2 of 2 backends down: 10.0.0.1:8080, 10.0.0.2:8080"}},
-		"not asked yet":    {balancerBackendDown, checked("a:10.0.0.3"), nil},
-		"all probed":       {balancerCheckWithoutProbe, checked("a:10.0.0.3"), nil},
-		"probed nowhere":   {balancerCheckWithoutProbe, checked("gone:10.0.0.3"), []string{"warning: VIP 10.0.0.9:80 of load balancer lb has a health check that does not probe 10.0.0.1:8080"}},
+		"one down": {balancerBackendDown, checked("a:10.0.0.3", "offline", "online"),
+			[]string{"warning: VIP 10.0.0.9:80 of load balancer lb: 1 of 2 backends down: 10.0.0.1:8080"}},
+		"all down": {balancerBackendDown, checked("a:10.0.0.3", "offline", "error"),
+			[]string{"error: VIP 10.0.0.9:80 of load balancer lb: 2 of 2 backends down: 10.0.0.1:8080, 10.0.0.2:8080"}},
+		"not asked yet": {balancerBackendDown, checked("a:10.0.0.3"), nil},
+		"all probed":    {balancerCheckWithoutProbe, checked("a:10.0.0.3"), nil},
+		"probed nowhere": {balancerCheckWithoutProbe, checked("gone:10.0.0.3"),
+			[]string{"warning: VIP 10.0.0.9:80 of load balancer lb has a health check that does not probe 10.0.0.1:8080"}},
 		"probed by a zone": {balancerCheckWithoutProbe, checked("gone:10.0.0.3:zone"), nil},
 	})
 }

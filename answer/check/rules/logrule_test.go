@@ -26,7 +26,8 @@ func TestLogRulesFindTheirLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range all {
-		if r.Follows == "" || len(r.Next) == 0 || len(r.Sources) == 0 || len(r.Finds) == 0 || len(r.Programs) == 0 || r.Contains == "" {
+		if r.Follows == "" || len(r.Next) == 0 || len(r.Sources) == 0 || len(r.Finds) == 0 || len(r.Programs) == 0 ||
+			r.Contains == "" {
 			t.Errorf("%s: something is missing in its file", r.Name)
 		}
 		for _, text := range r.Finds {
@@ -52,7 +53,8 @@ func TestLogRulesFindTheirLines(t *testing.T) {
 func finds(t *testing.T, r *logRule, program, text string) bool {
 	t.Helper()
 	found := newReadLog()
-	in, err := daemonlog.NewReader(t.Context(), strings.NewReader(strings.Repeat(text+"\n", r.Least)), program, daemonlog.Options{Location: time.UTC, Reference: time.Now()})
+	in, err := daemonlog.NewReader(t.Context(), strings.NewReader(strings.Repeat(text+"\n", r.Least)), program,
+		daemonlog.Options{Location: time.UTC, Reference: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,15 +86,16 @@ func TestNamesInNextStepsAreWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect.Equal(t, steps, []rule.Next{rule.Ask("timeline", "--grep", "port a';b $c"), rule.OnTheNode("ip link show", "a';b $c")})
+	expect.Equal(t, steps, []rule.Next{rule.Ask("timeline", "--grep", "port a';b $c"),
+		rule.OnTheNode("ip link show", "a';b $c")})
 	expect.Equal(t, steps[1].Text(nil), `on the node: ip link show 'a'\'';b $c'`)
 	if _, err := rule.ParseNext("timeline --grep 'x"); err == nil {
 		t.Error("a quote without an end is read")
 	}
 }
 
-// TestLinesOfAnUnknownDaemon reads the lines of rules as those of a log of which no program is known: the rules with modules
-// look at them, and the others do not.
+// TestLinesOfAnUnknownDaemon reads the lines of rules as those of a log of which no program is known: the rules with
+// modules look at them, and the others do not.
 func TestLinesOfAnUnknownDaemon(t *testing.T) {
 	all, err := logRules()
 	if err != nil {
@@ -112,13 +115,15 @@ func TestLinesOfAnUnknownDaemon(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := found.readFile(t.Context(), workdir.Log{Path: path, Program: recording.UnknownDaemon}, "a.log", all); err != nil {
+		if err := found.readFile(t.Context(), workdir.Log{Path: path, Program: recording.UnknownDaemon}, "a.log",
+			all); err != nil {
 			t.Fatal(err)
 		}
 		got := ""
 		for _, s := range found.all() {
 			finding, ok := s.finding(time.Time{}, nil)
-			if got += finding.Rule; !ok || finding.At.IsZero() == strings.HasPrefix(text, "2022") || strings.Contains(fmt.Sprint(finding.Next), "{{") {
+			if got += finding.Rule; !ok || finding.At.IsZero() == strings.HasPrefix(text, "2022") ||
+				strings.Contains(fmt.Sprint(finding.Next), "{{") {
 				t.Errorf("%s: %+v", text, finding)
 			}
 		}

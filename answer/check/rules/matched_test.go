@@ -30,15 +30,22 @@ func TestMatches(t *testing.T) {
 	log := func(meter string) ovndb.Row { return ovndb.Row{"log": true, "meter": meter} }
 	const acl = "ACL of port group web (priority 1001, drop)"
 	test(t, map[string]testCase{
-		"a readable match":     {matchMalformed, ruled("outport == @web && ip4", true, nil), nil},
-		"an unreadable match":  {matchMalformed, ruled("outport == @web && ip4.src=10.0.0.1", true, nil), []string{"error: " + acl + ": its match can't be read: field `ip4.src' is compared with nothing, in outport == @web && ip4.src=10.0.0.1"}},
-		"one of no port":       {matchMalformed, ruled("outport == @web && (ip4", false, nil), nil},
-		"known sets":           {matchRefersToNothing, ruled("outport == @web && ip4.src == {$known, $web_ip4} && eth.dst == $svc_monitor_mac && ip6.src == $web_ip6", true, nil), nil},
-		"an unknown set":       {matchRefersToNothing, ruled("outport == @web && ip4.src == {$known, $gone}", true, nil), []string{"error: " + acl + " refers to address set gone, which does not exist"}},
-		"an unknown group":     {matchRefersToNothing, ruled("outport == @gone", true, nil), []string{"error: " + acl + " refers to port group gone, which does not exist"}},
-		"a name in a comment":  {matchRefersToNothing, ruled("outport == @web /* $gone */ && inport == \"$gone\"", true, nil), nil},
-		"a known meter":        {meterMissing, ruled("outport == @web", true, log("slow")), nil},
-		"an unknown meter":     {meterMissing, ruled("outport == @web", true, log("gone")), []string{"warning: " + acl + " logs with meter gone, which does not exist"}},
+		"a readable match": {matchMalformed, ruled("outport == @web && ip4", true, nil), nil},
+		"an unreadable match": {matchMalformed, ruled("outport == @web && ip4.src=10.0.0.1", true, nil),
+			[]string{"error: " + acl + ": its match can't be read: field `ip4.src' is compared with nothing, in outport == @web && ip4.src=10.0.0.1"}},
+		"one of no port": {matchMalformed, ruled("outport == @web && (ip4", false, nil), nil},
+		"known sets": {matchRefersToNothing,
+			ruled("outport == @web && ip4.src == {$known, $web_ip4} && eth.dst == $svc_monitor_mac && ip6.src == $web_ip6", true,
+				nil), nil},
+		"an unknown set": {matchRefersToNothing, ruled("outport == @web && ip4.src == {$known, $gone}", true, nil),
+			[]string{"error: " + acl + " refers to address set gone, which does not exist"}},
+		"an unknown group": {matchRefersToNothing, ruled("outport == @gone", true, nil),
+			[]string{"error: " + acl + " refers to port group gone, which does not exist"}},
+		"a name in a comment": {matchRefersToNothing, ruled("outport == @web /* $gone */ && inport == \"$gone\"", true, nil),
+			nil},
+		"a known meter": {meterMissing, ruled("outport == @web", true, log("slow")), nil},
+		"an unknown meter": {meterMissing, ruled("outport == @web", true, log("gone")),
+			[]string{"warning: " + acl + " logs with meter gone, which does not exist"}},
 		"a meter without logs": {meterMissing, ruled("outport == @web", true, ovndb.Row{"meter": "gone"}), nil},
 	})
 }

@@ -79,7 +79,8 @@ func (n *network) port(owner, name string, addresses []string, columns ovndb.Row
 
 // routerPort adds a port to a router, and the port of a switch that leads to it.
 func (n *network) routerPort(router, name, mac, to string, networks ...string) {
-	n.has(router, "ports", n.addNB("Logical_Router_Port", ovndb.Row{"name": name, "mac": mac, "networks": setOf(networks)}))
+	n.has(router, "ports", n.addNB("Logical_Router_Port",
+		ovndb.Row{"name": name, "mac": mac, "networks": setOf(networks)}))
 	if to != "" {
 		n.port(to, to+"-"+name, []string{"router"}, ovndb.Row{"type": "router", "options": ovndb.Map("router-port", name)})
 	}
@@ -98,16 +99,18 @@ func (n *network) findings(t *testing.T, r rule.Rule) []string {
 	t.Helper()
 	opened := &ovn.Deployment{NB: index(t, ovs.NBSchema, n.nb, n.nbDate), SB: index(t, ovs.SBSchema, n.sb, n.sbDate)}
 	lines := findingsIn(t, r, opened)
-	known := &ovn.Deployment{NB: declared(t, r, opened, n.nb, ovs.NBSchema), SB: declared(t, r, opened, n.sb, ovs.SBSchema)}
+	known := &ovn.Deployment{NB: declared(t, r, opened, n.nb, ovs.NBSchema),
+		SB: declared(t, r, opened, n.sb, ovs.SBSchema)}
 	partly := r.OnlySome(&rule.Deployment{Deployment: known}) != "" // it says which tables it has not looked at
 	if alone := findingsIn(t, r, known); len(alone) > len(lines) || len(alone) < len(lines) && !partly {
-		t.Errorf("%s finds\n%s\nand where only the tables and columns are known that it says it reads\n%s", r.Name, strings.Join(lines, "\n"), strings.Join(alone, "\n"))
+		t.Errorf("%s finds\n%s\nand where only the tables and columns are known that it says it reads\n%s", r.Name,
+			strings.Join(lines, "\n"), strings.Join(alone, "\n"))
 	}
 	return lines
 }
 
-// declared returns the database of some rows with the tables and columns that a rule says it reads. It leaves out a column if the rule lacks
-// nothing without it.
+// declared returns the database of some rows with the tables and columns that a rule says it reads. It leaves out a
+// column if the rule lacks nothing without it.
 func declared(t *testing.T, r rule.Rule, whole *ovn.Deployment, rows ovndb.Rows, schema string) *file.Index {
 	t.Helper()
 	probe, kept, known := index(t, schema, rows, 0), ovndb.Rows{}, map[string]workdir.KnownTable{}
@@ -216,11 +219,13 @@ func test(t *testing.T, cases map[string]testCase) {
 // TestRulesFindNothingInNothing lets all rules look at empty databases, and at none.
 func TestRulesFindNothingInNothing(t *testing.T) {
 	// The findings of these have consequences and sources of their own.
-	composite := map[string]bool{"packages": true, "logs": true, "row-churn": true, "datapath-flows-stale": true, "megaflow-explosion": true, "not-offloaded": true,
+	composite := map[string]bool{"packages": true, "logs": true, "row-churn": true, "datapath-flows-stale": true,
+		"megaflow-explosion": true, "not-offloaded": true,
 		"conntrack-talker": true, "conntrack-near-limit": true, "conntrack-of-tunnels": true}
 	names := map[string]bool{}
 	for _, r := range All() {
-		if names[r.Name] || r.Name != strings.ToLower(r.Name) || r.Severity == "" || !composite[r.Name] && (r.Follows == "" || len(r.Sources) == 0) {
+		if names[r.Name] || r.Name != strings.ToLower(r.Name) || r.Severity == "" || !composite[r.Name] &&
+			(r.Follows == "" || len(r.Sources) == 0) {
 			t.Errorf("rule %+v lacks something, or its name is taken", r)
 		}
 		names[r.Name] = true

@@ -137,19 +137,30 @@ func TestPercentIsNeverRoundedUp(t *testing.T) {
 // like an answer that is known to be right.
 func TestAnswerOfNothingSaysSo(t *testing.T) {
 	for want, a := range map[string]answer.Answer{
-		"UNDETERMINED  the cause is not known":                               {Verdict: answer.Undetermined},
-		"UNREACHABLE  comes out of no port":                                  {Verdict: answer.Unreachable},
-		"UNREACHABLE  comes out elsewhere, at n1 b1 port p1":                 {Verdict: answer.Unreachable, Outcomes: []answer.Outcome{{Location: answer.Location{Node: "n1", Bridge: "b1", Port: "p1"}}}},
-		"REACHABLE  answered by OVN on n1: ICMP echo reply":                  {Verdict: answer.Reachable, Generated: []answer.Generated{{Location: answer.Location{Node: "n1"}, Why: "ICMP echo reply"}}},
-		"REACHABLE  answered by router port rp (10.0.0.1)\n":                 {Verdict: answer.Reachable, Answered: "router port rp (10.0.0.1)"},
-		"return   the answer comes out at n1 port a\n":                       {Verdict: answer.Reachable, Answered: "x", Outcomes: []answer.Outcome{port("b", false), {Location: answer.Location{Node: "n1", Port: "a"}, Answer: true}}},
-		"trust    it is not known how faithful the replicas are":             {Verdict: answer.Reachable},
-		"UNREACHABLE  dropped on n1, br-ex, table 5":                         {Verdict: answer.Unreachable, Drop: &answer.Drop{Location: answer.Location{Node: "n1", Bridge: "br-ex"}, Stage: answer.Stage{Table: 5}}},
-		"\n  next     drift n1\n":                                            {Verdict: answer.Unreachable, Drop: &answer.Drop{Location: answer.Location{Node: "n1"}, Reason: "missing flow"}},
-		"REACHABLE  arrives at n1 port a and 2 more ports\n":                 {Verdict: answer.Reachable, Outcomes: []answer.Outcome{port("a", true), port("b", true), port("c", true)}},
-		"also     comes out at n1 port b\n           comes out at n1 port c": {Verdict: answer.Reachable, Outcomes: []answer.Outcome{port("a", true), port("b", false), port("c", false)}},
+		"UNDETERMINED  the cause is not known": {Verdict: answer.Undetermined},
+		"UNREACHABLE  comes out of no port":    {Verdict: answer.Unreachable},
+		"UNREACHABLE  comes out elsewhere, at n1 b1 port p1": {Verdict: answer.Unreachable,
+			Outcomes: []answer.Outcome{{Location: answer.Location{Node: "n1", Bridge: "b1", Port: "p1"}}}},
+		"REACHABLE  answered by OVN on n1: ICMP echo reply": {Verdict: answer.Reachable,
+			Generated: []answer.Generated{{Location: answer.Location{Node: "n1"}, Why: "ICMP echo reply"}}},
+		"REACHABLE  answered by router port rp (10.0.0.1)\n": {Verdict: answer.Reachable,
+			Answered: "router port rp (10.0.0.1)"},
+		"return   the answer comes out at n1 port a\n": {Verdict: answer.Reachable, Answered: "x",
+			Outcomes: []answer.Outcome{port("b", false), {Location: answer.Location{Node: "n1", Port: "a"}, Answer: true}}},
+		"trust    it is not known how faithful the replicas are": {Verdict: answer.Reachable},
+		"UNREACHABLE  dropped on n1, br-ex, table 5": {Verdict: answer.Unreachable,
+			Drop: &answer.Drop{Location: answer.Location{Node: "n1", Bridge: "br-ex"}, Stage: answer.Stage{Table: 5}}},
+		"\n  next     drift n1\n": {Verdict: answer.Unreachable,
+			Drop: &answer.Drop{Location: answer.Location{Node: "n1"}, Reason: "missing flow"}},
+		"REACHABLE  arrives at n1 port a and 2 more ports\n": {Verdict: answer.Reachable,
+			Outcomes: []answer.Outcome{port("a", true), port("b", true), port("c", true)}},
+		"also     comes out at n1 port b\n           comes out at n1 port c": {Verdict: answer.Reachable,
+			Outcomes: []answer.Outcome{port("a", true), port("b", false), port("c", false)}},
 	} {
-		if got := written(t, a, answer.Options{Call: func(node string, args ...string) string { return args[0] + " " + node }}); !strings.Contains(got, want) {
+		if got := written(t, a, answer.Options{Call: func(node string,
+			args ...string) string {
+			return args[0] + " " + node
+		}}); !strings.Contains(got, want) {
 			t.Errorf("want %q in:\n%s", want, got)
 		}
 	}
@@ -160,7 +171,8 @@ func port(name string, destination bool) answer.Outcome {
 }
 
 func TestWrapKeepsTheText(t *testing.T) {
-	for _, text := range []string{"", "a", "a b,c d", strings.Repeat("x", 50), strings.Repeat("long words, and commas,without spaces ", 9), strings.Repeat("日本語 ", 20)} {
+	for _, text := range []string{"", "a", "a b,c d", strings.Repeat("x", 50),
+		strings.Repeat("long words, and commas,without spaces ", 9), strings.Repeat("日本語 ", 20)} {
 		for width := 2; width < 60; width++ {
 			lines := show.Wrap(text, width)
 			for _, line := range lines {
@@ -193,7 +205,9 @@ func TestSendersThatAreNoEarlierHops(t *testing.T) {
 func TestLookupsWithinAPipelineBelongToIt(t *testing.T) {
 	in := answer.Stage{Datapath: "switch s", Pipeline: "ingress", Match: "1"}
 	out := answer.Stage{Datapath: "switch s", Pipeline: "egress", Match: "ip"}
-	h := answer.Hop{Location: answer.Location{Bridge: "br-int"}, Stages: []answer.Stage{{}, in, {Table: 73, Name: "port security"}, in, {Table: 37}, out, {Table: 0, OnBridge: "br-ex"}}}
+	h := answer.Hop{Location: answer.Location{Bridge: "br-int"},
+		Stages: []answer.Stage{{}, in, {Table: 73, Name: "port security"}, in, {Table: 37}, out,
+			{Table: 0, OnBridge: "br-ex"}}}
 	var got []string
 	for _, g := range h.Groups() {
 		got = append(got, fmt.Sprint(g.Name, " ", len(g.Stages), " from ", g.First))
@@ -201,7 +215,9 @@ func TestLookupsWithinAPipelineBelongToIt(t *testing.T) {
 	if want := "bridge br-int 1 from 0|switch s, ingress 3 from 1|bridge br-int 1 from 4|switch s, egress 1 from 5|bridge br-ex 1 from 6"; strings.Join(got, "|") != want {
 		t.Errorf("the groups are %q", got)
 	}
-	for want, s := range map[string]answer.Stage{"any packet": in, "ip": out, "no flow matches": {}, "port p": {Rule: "port p", Row: "Logical_Switch_Port", Match: "1"}, "priority=0": {Name: "output", Rule: "output", Flow: "priority=0"}} {
+	for want, s := range map[string]answer.Stage{"any packet": in, "ip": out, "no flow matches": {},
+		"port p":     {Rule: "port p", Row: "Logical_Switch_Port", Match: "1"},
+		"priority=0": {Name: "output", Rule: "output", Flow: "priority=0"}} {
 		if got := s.Reads(); got != want {
 			t.Errorf("%+v reads %q, want %q", s, got, want)
 		}
@@ -212,7 +228,8 @@ func TestLookupsWithinAPipelineBelongToIt(t *testing.T) {
 // they would hide the ACL.
 func TestShortFormListsRulesOfUsersOnly(t *testing.T) {
 	a := answer.Answer{Verdict: answer.Reachable, Path: []answer.Hop{{From: -1, Stages: []answer.Stage{
-		{Rule: "logical flow of stage ls_in_lb, priority 0"}, {Rule: "port vm1", Row: "Logical_Switch_Port"}, {Rule: "ACL web (priority 1, allow)", Row: "ACL"}, {Rule: "ACL web (priority 1, allow)", Row: "ACL"},
+		{Rule: "logical flow of stage ls_in_lb, priority 0"}, {Rule: "port vm1", Row: "Logical_Switch_Port"},
+		{Rule: "ACL web (priority 1, allow)", Row: "ACL"}, {Rule: "ACL web (priority 1, allow)", Row: "ACL"},
 	}}}}
 	if got := written(t, a, answer.Options{}); !strings.Contains(got, "  rule     ACL web (priority 1, allow)\n  return") {
 		t.Errorf("the short form is:\n%s", got)
@@ -224,8 +241,10 @@ func TestShortFormListsRulesOfUsersOnly(t *testing.T) {
 func TestChoicesAreListedWhateverTheVerdict(t *testing.T) {
 	arrives, copied := port("a", true), port("mirror", false)
 	arrives.Choice = "backend 1"
-	unknown := answer.End{Kind: answer.Unknown, Location: answer.Location{Node: "n1"}, Text: "node n2 was not captured", Choice: "backend 2"}
-	a := answer.Answer{Verdict: answer.Undetermined, Missing: []string{"node n2 was not captured"}, Outcomes: []answer.Outcome{arrives, copied}, Path: []answer.Hop{{From: -1, Ends: []answer.End{unknown}}}}
+	unknown := answer.End{Kind: answer.Unknown, Location: answer.Location{Node: "n1"}, Text: "node n2 was not captured",
+		Choice: "backend 2"}
+	a := answer.Answer{Verdict: answer.Undetermined, Missing: []string{"node n2 was not captured"},
+		Outcomes: []answer.Outcome{arrives, copied}, Path: []answer.Hop{{From: -1, Ends: []answer.End{unknown}}}}
 	const want = `UNDETERMINED  node n2 was not captured
   choice   backend 1: arrives at n1 port a
            backend 2: undetermined on n1: node n2 was not captured

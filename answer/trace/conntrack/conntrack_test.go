@@ -59,7 +59,8 @@ func TestRecordedConnectionsOfLiveNodesAreRead(t *testing.T) {
 }
 
 func TestLinesThatCanNotBeReadCostOnlyThemselves(t *testing.T) {
-	table, unread, err := conntrack.Read(strings.NewReader("ovs-vswitchd: opening datapath\n" + kernelTCP + "\ntcp,orig=(src=x)\nnothing\n\n" + userIPv6))
+	table, unread, err := conntrack.Read(strings.NewReader("ovs-vswitchd: opening datapath\n" + kernelTCP +
+		"\ntcp,orig=(src=x)\nnothing\n\n" + userIPv6))
 	if err != nil || table.Len() != 2 || unread != 3 {
 		t.Errorf("%d connections, %d lines not read, %v", table.Len(), unread, err)
 	}
@@ -75,27 +76,57 @@ func TestStateAndTranslationOfRecordedConnections(t *testing.T) {
 		want      string // fields that changed
 		mark      uint32
 	}{
-		"a VIP, forward":                        {kernelTCP, false, "tcp,nw_src=10.244.1.5,nw_dst=10.96.10.11,tp_src=47982,tp_dst=80,tcp_flags=ack", "ct(zone=20,nat)", "est|trk|dnat", "nw_dst=10.244.1.3 tp_dst=8080", 2},
-		"a VIP, backward":                       {kernelTCP, false, "tcp,nw_src=10.244.1.3,nw_dst=10.244.1.5,tp_src=8080,tp_dst=47982,tcp_flags=ack", "ct(zone=20,nat)", "est|rpl|trk|snat", "nw_src=10.96.10.11 tp_src=80", 2},
-		"without nat nothing is translated":     {kernelTCP, false, "tcp,nw_src=10.244.1.3,nw_dst=10.244.1.5,tp_src=8080,tp_dst=47982,tcp_flags=ack", "ct(zone=20)", "est|rpl|trk", "nw_src=10.244.1.3 tp_src=8080", 2},
-		"another zone":                          {kernelTCP, false, "tcp,nw_src=10.244.1.5,nw_dst=10.96.10.11,tp_src=47982,tp_dst=80,tcp_flags=ack", "ct(zone=21,nat)", "new|trk", "nw_dst=10.96.10.11", 0},
-		"a port that was taken":                 {userTCP, true, "tcp,nw_src=172.24.4.9,nw_dst=172.24.4.10,tp_src=443,tp_dst=31001,tcp_flags=ack", "ct(zone=1,nat)", "est|rpl|trk|dnat", "nw_dst=192.168.10.8 tp_dst=31000", 0},
-		"IPv6":                                  {userIPv6, true, "tcp6,ipv6_src=fd00:10::5,ipv6_dst=fd00:10::100,tp_src=20058,tp_dst=80,tcp_flags=ack", "ct(zone=2,nat)", "est|trk|dnat", "ipv6_dst=fd00:10::6", 2},
-		"the answer of a ping":                  {kernelPing, false, "icmp,nw_src=172.18.0.1,nw_dst=172.18.0.2,icmp_type=0,icmp_code=0", "ct(nat)", "est|rpl|trk|dnat", "nw_dst=10.244.1.5", 0},
-		"no answer was seen":                    {kernelNew, false, "udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=5,tp_dst=53", "ct(zone=7)", "new|trk", "", 0},
-		"the first answer":                      {kernelNew, false, "udp,nw_src=10.0.0.2,nw_dst=10.0.0.1,tp_src=53,tp_dst=5", "ct(zone=7)", "est|rpl|trk", "", 0},
-		"a SYN on a connection that has ended":  {closed, false, "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=7,tp_dst=80,tcp_flags=syn", "ct(zone=7)", "new|trk", "", 0},
-		"a SYN|ACK without a connection":        {kernelTCP, false, "tcp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=80,tp_dst=7,tcp_flags=syn|ack", "ct(zone=7)", "inv|trk", "", 0},
-		"a RST without a connection":            {kernelTCP, false, "tcp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=80,tp_dst=7,tcp_flags=rst", "ct(zone=7)", "inv|trk", "", 0},
-		"the same in the userspace datapath":    {userTCP, true, "tcp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=80,tp_dst=7,tcp_flags=rst", "ct(zone=7)", "new|trk", "", 0},
-		"an ACK without a connection":           {kernelTCP, false, "tcp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=80,tp_dst=7,tcp_flags=ack", "ct(zone=7)", "new|trk", "", 0},
-		"flags that are not known":              {kernelTCP, false, "tcp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=80,tp_dst=7,tcp_flags=0", "ct(zone=7)", "new|trk", "", 0},
-		"an echo reply without a connection":    {kernelTCP, false, "icmp,nw_src=10.9.9.9,nw_dst=10.9.9.8,icmp_type=0,icmp_code=0", "ct(zone=7)", "inv|trk", "", 0},
-		"neighbour discovery":                   {kernelTCP, false, "icmp6,ipv6_src=fe80::1,ipv6_dst=ff02::1,icmp_type=136,icmp_code=0", "ct(zone=7)", "inv|trk", "", 0},
-		"ARP":                                   {kernelTCP, false, "arp,arp_op=1", "ct(zone=7)", "inv|trk", "", 0},
-		"a SYN|FIN in the userspace datapath":   {userTCP, true, "tcp,nw_src=192.168.10.8,nw_dst=172.24.4.9,tp_src=31000,tp_dst=443,tcp_flags=syn|fin", "ct(zone=1)", "inv|trk", "", 0},
-		"a commit of an established connection": {kernelTCP, false, "tcp,nw_src=10.244.1.5,nw_dst=10.96.10.11,tp_src=47982,tp_dst=80,tcp_flags=ack", "ct(commit,zone=20,mark=0x1/0x1)", "est|trk", "", 3},
-		"a forced commit against the direction": {kernelTCP, false, "tcp,nw_src=10.244.1.3,nw_dst=10.244.1.5,tp_src=8080,tp_dst=47982,tcp_flags=syn", "ct(force_commit,zone=20)", "new|trk", "", 0},
+		"a VIP, forward": {kernelTCP, false,
+			"tcp,nw_src=10.244.1.5,nw_dst=10.96.10.11,tp_src=47982,tp_dst=80,tcp_flags=ack", "ct(zone=20,nat)", "est|trk|dnat",
+			"nw_dst=10.244.1.3 tp_dst=8080", 2},
+		"a VIP, backward": {kernelTCP, false,
+			"tcp,nw_src=10.244.1.3,nw_dst=10.244.1.5,tp_src=8080,tp_dst=47982,tcp_flags=ack", "ct(zone=20,nat)",
+			"est|rpl|trk|snat", "nw_src=10.96.10.11 tp_src=80", 2},
+		"without nat nothing is translated": {kernelTCP, false,
+			"tcp,nw_src=10.244.1.3,nw_dst=10.244.1.5,tp_src=8080,tp_dst=47982,tcp_flags=ack", "ct(zone=20)", "est|rpl|trk",
+			"nw_src=10.244.1.3 tp_src=8080", 2},
+		"another zone": {kernelTCP, false,
+			"tcp,nw_src=10.244.1.5,nw_dst=10.96.10.11,tp_src=47982,tp_dst=80,tcp_flags=ack", "ct(zone=21,nat)", "new|trk",
+			"nw_dst=10.96.10.11", 0},
+		"a port that was taken": {userTCP, true,
+			"tcp,nw_src=172.24.4.9,nw_dst=172.24.4.10,tp_src=443,tp_dst=31001,tcp_flags=ack", "ct(zone=1,nat)",
+			"est|rpl|trk|dnat", "nw_dst=192.168.10.8 tp_dst=31000", 0},
+		"IPv6": {userIPv6, true,
+			"tcp6,ipv6_src=fd00:10::5,ipv6_dst=fd00:10::100,tp_src=20058,tp_dst=80,tcp_flags=ack", "ct(zone=2,nat)",
+			"est|trk|dnat", "ipv6_dst=fd00:10::6", 2},
+		"the answer of a ping": {kernelPing, false,
+			"icmp,nw_src=172.18.0.1,nw_dst=172.18.0.2,icmp_type=0,icmp_code=0", "ct(nat)", "est|rpl|trk|dnat",
+			"nw_dst=10.244.1.5", 0},
+		"no answer was seen": {kernelNew, false, "udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=5,tp_dst=53",
+			"ct(zone=7)", "new|trk", "", 0},
+		"the first answer": {kernelNew, false, "udp,nw_src=10.0.0.2,nw_dst=10.0.0.1,tp_src=53,tp_dst=5",
+			"ct(zone=7)", "est|rpl|trk", "", 0},
+		"a SYN on a connection that has ended": {closed, false,
+			"tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=7,tp_dst=80,tcp_flags=syn", "ct(zone=7)", "new|trk", "", 0},
+		"a SYN|ACK without a connection": {kernelTCP, false,
+			"tcp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=80,tp_dst=7,tcp_flags=syn|ack", "ct(zone=7)", "inv|trk", "", 0},
+		"a RST without a connection": {kernelTCP, false,
+			"tcp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=80,tp_dst=7,tcp_flags=rst", "ct(zone=7)", "inv|trk", "", 0},
+		"the same in the userspace datapath": {userTCP, true,
+			"tcp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=80,tp_dst=7,tcp_flags=rst", "ct(zone=7)", "new|trk", "", 0},
+		"an ACK without a connection": {kernelTCP, false,
+			"tcp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=80,tp_dst=7,tcp_flags=ack", "ct(zone=7)", "new|trk", "", 0},
+		"flags that are not known": {kernelTCP, false,
+			"tcp,nw_src=10.9.9.9,nw_dst=10.9.9.8,tp_src=80,tp_dst=7,tcp_flags=0", "ct(zone=7)", "new|trk", "", 0},
+		"an echo reply without a connection": {kernelTCP, false,
+			"icmp,nw_src=10.9.9.9,nw_dst=10.9.9.8,icmp_type=0,icmp_code=0", "ct(zone=7)", "inv|trk", "", 0},
+		"neighbour discovery": {kernelTCP, false,
+			"icmp6,ipv6_src=fe80::1,ipv6_dst=ff02::1,icmp_type=136,icmp_code=0", "ct(zone=7)", "inv|trk", "", 0},
+		"ARP": {kernelTCP, false, "arp,arp_op=1", "ct(zone=7)", "inv|trk", "", 0},
+		"a SYN|FIN in the userspace datapath": {userTCP, true,
+			"tcp,nw_src=192.168.10.8,nw_dst=172.24.4.9,tp_src=31000,tp_dst=443,tcp_flags=syn|fin", "ct(zone=1)", "inv|trk", "",
+			0},
+		"a commit of an established connection": {kernelTCP, false,
+			"tcp,nw_src=10.244.1.5,nw_dst=10.96.10.11,tp_src=47982,tp_dst=80,tcp_flags=ack", "ct(commit,zone=20,mark=0x1/0x1)",
+			"est|trk", "", 3},
+		"a forced commit against the direction": {kernelTCP, false,
+			"tcp,nw_src=10.244.1.3,nw_dst=10.244.1.5,tp_src=8080,tp_dst=47982,tcp_flags=syn", "ct(force_commit,zone=20)",
+			"new|trk", "", 0},
 	} {
 		n := node(t, c.userspace, c.line)
 		r, err := n.Execute(nil, conntrack.Subject{Packet: packet(t, c.packet)}, action(t, c.action))
@@ -117,13 +148,16 @@ func TestStateAndTranslationOfRecordedConnections(t *testing.T) {
 func TestCommitsAreThereForLaterPackets(t *testing.T) {
 	n := node(t, false)
 	syn := conntrack.Subject{Packet: packet(t, "tcp,nw_src=10.0.0.1,nw_dst=10.96.0.1,tp_src=1000,tp_dst=80,tcp_flags=syn")}
-	r, err := n.Execute(nil, syn, action(t, "ct(commit,zone=5,mark=0x2/0x2,label=0x10000000000000000/0x10000000000000000,nat(dst=10.0.0.9:8080))"))
+	r, err := n.Execute(nil, syn, action(t,
+		"ct(commit,zone=5,mark=0x2/0x2,label=0x10000000000000000/0x10000000000000000,nat(dst=10.0.0.9:8080))"))
 	if err != nil || r.Subject.Packet.Get("nw_dst") != "10.0.0.9" || r.Subject.Packet.Get("tp_dst") != "8080" {
 		t.Fatal(r.Subject.Packet, err)
 	}
-	answer := conntrack.Subject{Packet: packet(t, "tcp,nw_src=10.0.0.9,nw_dst=10.0.0.1,tp_src=8080,tp_dst=1000,tcp_flags=syn|ack")}
+	answer := conntrack.Subject{Packet: packet(t,
+		"tcp,nw_src=10.0.0.9,nw_dst=10.0.0.1,tp_src=8080,tp_dst=1000,tcp_flags=syn|ack")}
 	a, err := n.Execute(r.Changes, answer, action(t, "ct(zone=5,nat)"))
-	if err != nil || a.Subject.Meta.Flags.String() != "est|rpl|trk|snat" || a.Subject.Meta.Mark != 2 || a.Subject.Meta.Label != "0x10000000000000000" || !a.OfQuestion {
+	if err != nil || a.Subject.Meta.Flags.String() != "est|rpl|trk|snat" || a.Subject.Meta.Mark != 2 ||
+		a.Subject.Meta.Label != "0x10000000000000000" || !a.OfQuestion {
 		t.Fatalf("%+v %v", a.Subject.Meta, err)
 	}
 	expect.Equal(t, a.Subject.Packet.Get("nw_src"), "10.96.0.1", a.Subject.Packet)
@@ -141,14 +175,16 @@ func TestCommitsAreThereForLaterPackets(t *testing.T) {
 	}
 	// The answer has established the connection.
 	syn.Packet.Set("tcp_flags", "ack")
-	if b, _ := n.Execute(a.Changes, syn, action(t, "ct(zone=5,nat)")); b.Subject.Meta.Flags.String() != "est|trk|dnat" || b.Subject.Packet.Get("nw_dst") != "10.0.0.9" {
+	if b, _ := n.Execute(a.Changes, syn, action(t, "ct(zone=5,nat)")); b.Subject.Meta.Flags.String() != "est|trk|dnat" ||
+		b.Subject.Packet.Get("nw_dst") != "10.0.0.9" {
 		t.Errorf("%+v", b.Subject)
 	}
 }
 
 func TestTranslationIsDoneOnceInAZone(t *testing.T) {
 	n := node(t, false, kernelTCP)
-	s := conntrack.Subject{Packet: packet(t, "tcp,nw_src=10.244.1.5,nw_dst=10.96.10.11,tp_src=47982,tp_dst=80,tcp_flags=ack")}
+	s := conntrack.Subject{Packet: packet(t,
+		"tcp,nw_src=10.244.1.5,nw_dst=10.96.10.11,tp_src=47982,tp_dst=80,tcp_flags=ack")}
 	r, _ := n.Execute(nil, s, action(t, "ct(zone=20,nat)"))
 	again, _ := n.Execute(r.Changes, r.Subject, action(t, "ct(commit,zone=20,nat(dst=10.0.0.77))"))
 	expect.Equal(t, again.Subject.Packet.Get("nw_dst"), "10.244.1.3", "nw_dst")
@@ -164,7 +200,8 @@ func TestChosenTranslationsAreUncertain(t *testing.T) {
 		"ct(commit,zone=2,nat(src=172.24.4.10:30000-50000))":  "",
 		"ct(commit,zone=2,nat(dst=192.168.10.5:8080,random))": "",
 	} {
-		s := conntrack.Subject{Packet: packet(t, "tcp,nw_src=192.168.10.6,nw_dst=172.24.4.9,tp_src=31000,tp_dst=443,tcp_flags=syn")}
+		s := conntrack.Subject{Packet: packet(t,
+			"tcp,nw_src=192.168.10.6,nw_dst=172.24.4.9,tp_src=31000,tp_dst=443,tcp_flags=syn")}
 		r, err := n.Execute(nil, s, action(t, ct))
 		if err != nil || (r.Uncertain == "") != (uncertain == "") || !strings.Contains(r.Uncertain, uncertain) {
 			t.Errorf("%s: %q %v", ct, r.Uncertain, err)
@@ -176,7 +213,8 @@ func TestChosenTranslationsAreUncertain(t *testing.T) {
 // another connection had: which port Linux chose is not known.
 func TestAnswersToAChosenPortAreNotDecided(t *testing.T) {
 	n := node(t, false, strings.Replace(userTCP, "dport=31001", "dport=31000", 1))
-	s := conntrack.Subject{Packet: packet(t, "tcp,nw_src=192.168.10.6,nw_dst=172.24.4.9,tp_src=31000,tp_dst=443,tcp_flags=syn")}
+	s := conntrack.Subject{Packet: packet(t,
+		"tcp,nw_src=192.168.10.6,nw_dst=172.24.4.9,tp_src=31000,tp_dst=443,tcp_flags=syn")}
 	first, err := n.Execute(nil, s, action(t, "ct(commit,zone=1,nat(src=172.24.4.10))"))
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +222,8 @@ func TestAnswersToAChosenPortAreNotDecided(t *testing.T) {
 	const chosen = "another connection of zone 1 uses the translated addresses and ports: NAT chooses another port"
 	for _, test := range []struct{ answer, state, to, why string }{
 		{"tcp,nw_src=172.24.4.9,nw_dst=172.24.4.10,tp_src=443,tp_dst=65323,tcp_flags=syn|ack", "", "", chosen},
-		{"tcp,nw_src=172.24.4.9,nw_dst=172.24.4.10,tp_src=443,tp_dst=31000,tcp_flags=ack", "est|rpl|trk|dnat", "192.168.10.8", ""},
+		{"tcp,nw_src=172.24.4.9,nw_dst=172.24.4.10,tp_src=443,tp_dst=31000,tcp_flags=ack", "est|rpl|trk|dnat", "192.168.10.8",
+			""},
 		{"tcp,nw_src=172.24.4.8,nw_dst=172.24.4.10,tp_src=443,tp_dst=65323,tcp_flags=syn|ack", "inv|trk", "172.24.4.10", ""},
 	} {
 		r, err := n.Execute(first.Changes, conntrack.Subject{Packet: packet(t, test.answer)}, action(t, "ct(zone=1,nat)"))
@@ -194,11 +233,13 @@ func TestAnswersToAChosenPortAreNotDecided(t *testing.T) {
 				t.Errorf("%s: %v, want %q", test.answer, err, test.why)
 			}
 		case err != nil || r.Subject.Meta.Flags.String() != test.state || r.Subject.Packet.Get("nw_dst") != test.to:
-			t.Errorf("%s: %v to %s, %v, want %s to %s", test.answer, r.Subject.Meta.Flags, r.Subject.Packet.Get("nw_dst"), err, test.state, test.to)
+			t.Errorf("%s: %v to %s, %v, want %s to %s", test.answer, r.Subject.Meta.Flags, r.Subject.Packet.Get("nw_dst"), err,
+				test.state, test.to)
 		}
 	}
 	s.Packet = packet(t, "tcp,nw_src=192.168.10.6,nw_dst=172.24.4.9,tp_src=31000,tp_dst=443,tcp_flags=ack")
-	if r, err := n.Execute(first.Changes, s, action(t, "ct(commit,zone=1,nat(src=172.24.4.10))")); err != nil || r.Uncertain != chosen {
+	if r, err := n.Execute(first.Changes, s, action(t, "ct(commit,zone=1,nat(src=172.24.4.10))")); err != nil ||
+		r.Uncertain != chosen {
 		t.Errorf("a further packet of the client: %q, %v, want %q", r.Uncertain, err, chosen)
 	}
 }
@@ -229,9 +270,11 @@ func TestErrorsBelongToTheConnectionInsideThem(t *testing.T) {
 		t.Fatalf("%+v %v", r.Subject.Meta, err)
 	}
 	expect.Equal(t, r.Subject.Packet.Get("nw_src"), "10.96.10.11", "from")
-	expect.Equal(t, r.Subject.Quoted.Packet.String(), "tcp,nw_src=10.244.1.5,nw_dst=10.96.10.11,tp_src=47982,tp_dst=80", "quoted")
+	expect.Equal(t, r.Subject.Quoted.Packet.String(), "tcp,nw_src=10.244.1.5,nw_dst=10.96.10.11,tp_src=47982,tp_dst=80",
+		"quoted")
 	other := conntrack.Subject{Packet: packet(t, "tcp,nw_src=10.9.9.9,nw_dst=10.244.1.3,tp_src=1,tp_dst=8080")}
-	if r, _ := n.Execute(nil, conntrack.Subject{Packet: outer, Quoted: &other}, action(t, "ct(zone=20,nat)")); r.Subject.Meta.Flags.String() != "inv|trk" {
+	if r, _ := n.Execute(nil, conntrack.Subject{Packet: outer, Quoted: &other},
+		action(t, "ct(zone=20,nat)")); r.Subject.Meta.Flags.String() != "inv|trk" {
 		t.Errorf("%+v", r.Subject.Meta)
 	}
 	if _, err := n.Execute(nil, conntrack.Subject{Packet: outer}, action(t, "ct(zone=20,nat)")); err == nil {
@@ -264,15 +307,18 @@ func TestFragmentsAreTrackedAsTheirDatagram(t *testing.T) {
 		userspace        bool
 		text, want, left string
 	}{
-		{false, first, "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53", "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53,nw_frag=first"},
-		{false, later, "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53", "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,nw_frag=later"},
+		{false, first, "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53",
+			"udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53,nw_frag=first"},
+		{false, later, "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53",
+			"udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,nw_frag=later"},
 		{true, first, "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53,nw_frag=first", ""},
 		{true, later, "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,nw_frag=later", ""},
 	} {
 		in := conntrack.Subject{Packet: packet(t, c.text), First: &datagram}
 		r, err := node(t, c.userspace, connection).Execute(nil, in, action(t, "ct(zone=7,nat)"))
 		if got := r.Subject.Packet; err != nil || got.String() != c.want || r.Subject.Meta.Flags.String() != "est|trk|snat" {
-			t.Errorf("%s (userspace: %v) became %s (%v, %v), want %s", c.text, c.userspace, got, r.Subject.Meta.Flags, err, c.want)
+			t.Errorf("%s (userspace: %v) became %s (%v, %v), want %s", c.text, c.userspace, got, r.Subject.Meta.Flags, err,
+				c.want)
 		}
 		r.Subject.Refragment()
 		if got := r.Subject.Packet.String(); c.left != "" && got != c.left {
@@ -283,13 +329,15 @@ func TestFragmentsAreTrackedAsTheirDatagram(t *testing.T) {
 
 func TestLaterFragmentOfIPv6HasNoProtocol(t *testing.T) {
 	datagram := packet(t, "udp6,ipv6_src=fd00::1,ipv6_dst=fd00::2,nw_frag=first,tp_src=5,tp_dst=53")
-	in := conntrack.Subject{Packet: packet(t, "ipv6,nw_proto=44,ipv6_src=fd00::1,ipv6_dst=fd00::2,nw_frag=later"), First: &datagram}
+	in := conntrack.Subject{Packet: packet(t, "ipv6,nw_proto=44,ipv6_src=fd00::1,ipv6_dst=fd00::2,nw_frag=later"),
+		First: &datagram}
 	r, err := node(t, false).Execute(nil, in, action(t, "ct(zone=7)"))
 	if got := r.Subject.Packet.String(); err != nil || got != "udp6,ipv6_src=fd00::1,ipv6_dst=fd00::2,tp_src=5,tp_dst=53" {
 		t.Errorf("the datagram is %s (%v)", got, err)
 	}
 	r.Subject.Refragment()
-	expect.Equal(t, r.Subject.Packet.String(), "ipv6,ipv6_src=fd00::1,ipv6_dst=fd00::2,nw_frag=later,nw_proto=44", "the fragment")
+	expect.Equal(t, r.Subject.Packet.String(), "ipv6,ipv6_src=fd00::1,ipv6_dst=fd00::2,nw_frag=later,nw_proto=44",
+		"the fragment")
 }
 
 func TestPacketWithoutHeaderIsInvalid(t *testing.T) {
@@ -328,10 +376,12 @@ func TestStatesThatAreAssumed(t *testing.T) {
 func TestAnswersThatTheTableDoesNotShowAreAssumed(t *testing.T) {
 	const udp = "udp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=5,dport=53),reply=(src=10.0.0.2,dst=10.0.0.1,sport=53,dport=5),id=0,zone=7,status=0"
 	question := conntrack.Subject{Packet: packet(t, "udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=5,tp_dst=53")}
-	if r, _ := node(t, true, udp).Execute(nil, question, action(t, "ct(zone=7)")); r.Subject.Meta.Flags.String() != "est|trk" || len(r.Assumed) == 0 {
+	if r, _ := node(t, true, udp).Execute(nil, question,
+		action(t, "ct(zone=7)")); r.Subject.Meta.Flags.String() != "est|trk" || len(r.Assumed) == 0 {
 		t.Errorf("%+v, assumed %q", r.Subject.Meta, r.Assumed)
 	}
-	if r, _ := node(t, false, kernelNew).Execute(nil, question, action(t, "ct(zone=7)")); r.Subject.Meta.Flags.String() != "new|trk" || len(r.Assumed) > 0 {
+	if r, _ := node(t, false, kernelNew).Execute(nil, question,
+		action(t, "ct(zone=7)")); r.Subject.Meta.Flags.String() != "new|trk" || len(r.Assumed) > 0 {
 		t.Errorf("%+v, assumed %q", r.Subject.Meta, r.Assumed)
 	}
 }
@@ -375,7 +425,8 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("a connection without addresses: %+v", e)
 		}
 		p, _ := flow.Parse("tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=1,tp_dst=2")
-		_, _ = conntrack.Tracker{Table: table}.Execute(nil, conntrack.Subject{Packet: p}, odp.Track{Commit: true, Zone: e.Zone, NAT: &odp.NAT{}})
+		_, _ = conntrack.Tracker{Table: table}.Execute(nil, conntrack.Subject{Packet: p},
+			odp.Track{Commit: true, Zone: e.Zone, NAT: &odp.NAT{}})
 	})
 }
 
@@ -387,7 +438,8 @@ func TestUnansweredConnectionIsTranslatedAsItsDatapathDoes(t *testing.T) {
 	const first = "udp,nw_src=10.0.0.10,nw_dst=10.96.0.10,tp_src=41000,tp_dst=53"
 	for userspace, want := range map[bool][2]string{false: {"10.96.0.10", "10.0.1.11"}, true: {"10.0.1.11", "10.0.1.11"}} {
 		n := node(t, userspace)
-		r, err := n.Execute(nil, conntrack.Subject{Packet: packet(t, first)}, action(t, "ct(commit,zone=3,nat(dst=10.0.1.11:8053))"))
+		r, err := n.Execute(nil, conntrack.Subject{Packet: packet(t, first)},
+			action(t, "ct(commit,zone=3,nat(dst=10.0.1.11:8053))"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -399,7 +451,8 @@ func TestUnansweredConnectionIsTranslatedAsItsDatapathDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := [2]string{looked.Subject.Packet.Get("nw_dst"), again.Subject.Packet.Get("nw_dst")}; got != want || !looked.Subject.Meta.Flags.New && !userspace {
+		if got := [2]string{looked.Subject.Packet.Get("nw_dst"), again.Subject.Packet.Get("nw_dst")}; got != want ||
+			!looked.Subject.Meta.Flags.New && !userspace {
 			t.Errorf("userspace %v: sent to %q with %v, want %q", userspace, got, looked.Subject.Meta.Flags, want)
 		}
 	}
@@ -409,13 +462,15 @@ func TestUnansweredConnectionIsTranslatedAsItsDatapathDoes(t *testing.T) {
 // chose of a range: the answer has that port, whichever it is. Another one's packet to the range is not known.
 func TestAnswerToAPortOfARangeIsKnown(t *testing.T) {
 	n := node(t, true, userTCP)
-	s := conntrack.Subject{Packet: packet(t, "tcp,nw_src=192.168.10.77,nw_dst=172.24.4.99,tp_src=31000,tp_dst=443,tcp_flags=syn")}
+	s := conntrack.Subject{Packet: packet(t,
+		"tcp,nw_src=192.168.10.77,nw_dst=172.24.4.99,tp_src=31000,tp_dst=443,tcp_flags=syn")}
 	first, err := n.Execute(nil, s, action(t, "ct(commit,zone=7,nat(src=172.24.4.10:32768-60999))"))
 	if err != nil || first.Uncertain == "" {
 		t.Fatal(first.Uncertain, err)
 	}
 	port := first.Subject.Packet.Get("tp_src")
-	back := conntrack.Subject{Packet: packet(t, "tcp,nw_src=172.24.4.99,nw_dst=172.24.4.10,tp_src=443,tp_dst="+port+",tcp_flags=syn|ack")}
+	back := conntrack.Subject{Packet: packet(t,
+		"tcp,nw_src=172.24.4.99,nw_dst=172.24.4.10,tp_src=443,tp_dst="+port+",tcp_flags=syn|ack")}
 	r, err := n.Execute(first.Changes, back, action(t, "ct(zone=7,nat)"))
 	if err != nil || r.Subject.Packet.Get("nw_dst") != "192.168.10.77" || r.Subject.Packet.Get("tp_dst") != "31000" {
 		t.Errorf("%v: %s %v", r.Subject.Packet, r.Subject.Meta.Flags, err)

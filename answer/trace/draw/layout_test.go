@@ -24,7 +24,8 @@ func random(seed uint64) answer.Answer {
 		h := answer.Hop{From: r.IntN(i+1) - 1, Via: words(6), Choice: words(6), Connection: words(9)}
 		h.Node, h.Bridge, h.Port = fmt.Sprint("node", r.IntN(4)), fmt.Sprint("br", r.IntN(3)), words(5)
 		for range r.IntN(6) {
-			h.Stages = append(h.Stages, answer.Stage{OnBridge: []string{"", "br1", "br2"}[r.IntN(3)], Datapath: words(4), Rule: words(12), Row: "ACL"})
+			h.Stages = append(h.Stages, answer.Stage{OnBridge: []string{"", "br1", "br2"}[r.IntN(3)], Datapath: words(4),
+				Rule: words(12), Row: "ACL"})
 		}
 		for range r.IntN(4) {
 			p := answer.Location{Node: h.Node, Bridge: fmt.Sprint("br", r.IntN(3)), Port: words(3)}
@@ -113,7 +114,8 @@ func checkWay(t *testing.T, name string, w *way) {
 	for _, l := range w.links {
 		for i, text := range l.label {
 			width := float64(svg.Width(text)) * svg.CharWidth
-			boxes = append(boxes, area{"label " + text, l.to.x - padding - width, l.enterY() - 18 + float64(i)*(lineHeight+5), width, 13})
+			boxes = append(boxes, area{"label " + text, l.to.x - padding - width, l.enterY() - 18 + float64(i)*(lineHeight+5),
+				width, 13})
 		}
 	}
 	checkInside(t, name, area{"the picture", 0, 0, w.w, w.h + lineHeight}, boxes)
@@ -147,7 +149,8 @@ func checkLinks(t *testing.T, name string, w *way) {
 		x1 += l.from.w
 		top, bottom := min(l.leaveY(), l.enterY()), max(l.leaveY(), l.enterY())
 		turn := area{"a link", l.bus - 1, top - 1, 2, bottom - top + 2}
-		for _, part := range []area{turn, {"a link", x1, l.leaveY() - 1, l.bus - x1, 2}, {"a link", l.bus, l.enterY() - 1, l.to.x - l.bus, 2}} {
+		for _, part := range []area{turn, {"a link", x1, l.leaveY() - 1, l.bus - x1, 2},
+			{"a link", l.bus, l.enterY() - 1, l.to.x - l.bus, 2}} {
 			for _, v := range w.visits {
 				if v != l.from.bridge.visit && v != l.to && part.overlaps(area{"", v.x, v.y, v.w, v.h}) {
 					t.Errorf("%s: a link to %s passes the node %s", name, l.to.node, v.node)
@@ -192,7 +195,8 @@ func TestEveryHopAndEndIsDrawn(t *testing.T) {
 
 // TestManyCopiesAreCounted floods a packet to 500 ports, of which one was asked for.
 func TestManyCopiesAreCounted(t *testing.T) {
-	a := answer.Answer{Verdict: answer.Reachable, Path: []answer.Hop{{From: -1, Location: answer.Location{Node: "n", Bridge: "b"}}}}
+	a := answer.Answer{Verdict: answer.Reachable,
+		Path: []answer.Hop{{From: -1, Location: answer.Location{Node: "n", Bridge: "b"}}}}
 	for i := range 500 {
 		place := answer.Location{Node: "n", Bridge: "b", Port: fmt.Sprint("tap", i)}
 		a.Path[0].Ends = append(a.Path[0].Ends, answer.End{Kind: answer.Delivered, Location: place})
@@ -203,7 +207,8 @@ func TestManyCopiesAreCounted(t *testing.T) {
 		drawn = append(drawn, r.title)
 	}
 	text := strings.Join(drawn, "\n")
-	if len(drawn) > 20 || !strings.Contains(text, "arrives at tap400") || !strings.HasSuffix(text, "comes out at 487 more ports") {
+	if len(drawn) > 20 || !strings.Contains(text, "arrives at tap400") ||
+		!strings.HasSuffix(text, "comes out at 487 more ports") {
 		t.Errorf("the rows are:\n%s", text)
 	}
 }

@@ -30,7 +30,8 @@ func written(t *testing.T, a answer.Answer) string {
 func TestHostileNamesStayTextInThePage(t *testing.T) {
 	for name, a := range answers.All() {
 		checkNames(t, name, written(t, a), true,
-			"html", "head", "meta", "title", "style", "body", "header", "main", "section", "article", "figure", "script", "button",
+			"html", "head", "meta", "title", "style", "body", "header", "main", "section", "article", "figure", "script",
+			"button",
 			"h1", "h2", "h3", "h4", "p", "dl", "dt", "dd", "ol", "ul", "li", "table", "thead", "tbody", "tr", "th", "td",
 			"details", "summary", "span", "code", "pre", "strong", "wbr", "a", "svg", "desc", "rect", "g", "text", "path")
 		if n := strings.Count(written(t, a), "<script"); n != 1 {
@@ -49,7 +50,8 @@ func TestPolicyAllowsThePageOnly(t *testing.T) {
 			policy = e.attr("content")
 		}
 	}
-	if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+	if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") ||
+		strings.Contains(policy, "http") {
 		t.Errorf("the policy is %s", policy)
 	}
 	parts := regexp.MustCompile(`(?s)<(?:style|script)>(.*?)</(?:style|script)>`).FindAllStringSubmatch(page, -1)
@@ -85,7 +87,9 @@ func TestPageHasEveryStage(t *testing.T) {
 	for _, e := range elements(t, page, true) {
 		text.WriteString(e.text + "\n")
 	}
-	for _, words := range []string{"router router19, ingress", "lr_in_ip_routing", "route 20.0.0.0/8 by way of router20", "ip,reg14=0x2,metadata=0x3", "set_field:0/0x1000->reg10\nresubmit(,9)", `ip4 && inport == "ns1_web-0"`, "bridge(\"br-int\")\n----------------"} {
+	for _, words := range []string{"router router19, ingress", "lr_in_ip_routing", "route 20.0.0.0/8 by way of router20",
+		"ip,reg14=0x2,metadata=0x3", "set_field:0/0x1000->reg10\nresubmit(,9)", `ip4 && inport == "ns1_web-0"`,
+		"bridge(\"br-int\")\n----------------"} {
 		if words != "ip,reg14=0x2,metadata=0x3" && !strings.Contains(text.String(), words) {
 			t.Errorf("the page has no %q", words)
 		}
@@ -99,7 +103,8 @@ func TestPageHasEveryStage(t *testing.T) {
 func TestPageOpensTheStageThatDrops(t *testing.T) {
 	page := written(t, answers.All()["dropped"])
 	opened := regexp.MustCompile(`(?s)<details class="dropped" open>(.*?)</details>`).FindAllString(page, -1)
-	if len(opened) != 1 || !strings.Contains(opened[0], "ls_out_acl_eval") || !strings.Contains(opened[0], "NetworkPolicy ns2/deny-all") {
+	if len(opened) != 1 || !strings.Contains(opened[0], "ls_out_acl_eval") ||
+		!strings.Contains(opened[0], "NetworkPolicy ns2/deny-all") {
 		t.Errorf("the stages that are open: %q", opened)
 	}
 }
@@ -140,7 +145,8 @@ func TestScriptRunsUnderThePolicy(t *testing.T) {
 	if err := os.WriteFile(path, []byte(written(t, answers.Hostile())), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	open := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+folder, "--dump-dom", "file://"+path)
+	open := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu",
+		"--user-data-dir="+folder, "--dump-dom", "file://"+path)
 	page, err := open.Output()
 	if err != nil {
 		t.Fatal(err)

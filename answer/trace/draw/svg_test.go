@@ -88,7 +88,8 @@ func checkNames(t *testing.T, name, markup string, page bool, allowed ...string)
 			t.Errorf("%s: an element <%s>", name, e.Name.Local)
 		}
 		for _, a := range e.Attr {
-			if strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "src" || a.Name.Local == "style" || a.Name.Local == "href" && !regexp.MustCompile(`^#hop-r?\d+$`).MatchString(a.Value) {
+			if strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "src" || a.Name.Local == "style" ||
+				a.Name.Local == "href" && !regexp.MustCompile(`^#hop-r?\d+$`).MatchString(a.Value) {
 				t.Errorf("%s: <%s> has the attribute %s=%q", name, e.Name.Local, a.Name.Local, a.Value)
 			}
 		}
@@ -130,7 +131,8 @@ func TestTextsStayInThePicture(t *testing.T) {
 			if slices.Contains(e.in, "packet") || slices.Contains(e.in, "reply") {
 				left, top = margin, margin // at the least
 			}
-			if x, y := left+number(e, "x"), top+number(e, "y"); x < 0 || y < 12 || x+float64(svg.Width(e.text))*size > w || y > h {
+			if x, y := left+number(e, "x"), top+number(e, "y"); x < 0 || y < 12 || x+float64(svg.Width(e.text))*size > w ||
+				y > h {
 				t.Errorf("%s: %q at %.0f, %.0f leaves the picture of %.0f by %.0f", name, e.text, x, y, w, h)
 			}
 		}
@@ -193,7 +195,8 @@ func TestPictureIsDescribed(t *testing.T) {
 		}
 	}
 	expect.Equal(t, said["way-title"], "UNREACHABLE: ns1/web-0 svc/ns2/db:5432", "the title")
-	if !strings.Contains(said["way-desc"], "dropped on worker-2") || !strings.Contains(said["way-desc"], "rule: NetworkPolicy ns2/deny-all") {
+	if !strings.Contains(said["way-desc"], "dropped on worker-2") ||
+		!strings.Contains(said["way-desc"], "rule: NetworkPolicy ns2/deny-all") {
 		t.Errorf("the description is %q", said["way-desc"])
 	}
 	if ids := strings.Fields(all[0].attr("aria-labelledby")); fmt.Sprint(ids) != "[way-title way-desc]" {

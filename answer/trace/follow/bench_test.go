@@ -18,7 +18,8 @@ func BenchmarkQuestions(b *testing.B) {
 	report := captures.Report(b, "captures/ovn-openstack-compute")
 	n := fidelity.Replayed(b, report)
 	tracer := follow.New([]*host.Host{reopen(b, "compute1", n.Workdir)}, follow.Options{})
-	start := follow.Start{Node: "compute1", InPort: "tapvm1aaaaa-aa", Packet: packet(b, "tcp,dl_dst=fa:16:3e:10:00:06,dl_src=fa:16:3e:10:00:05,nw_src=192.168.10.5,nw_dst=192.168.10.6,nw_ttl=64,tp_src=40000,tp_dst=22,tcp_flags=syn")}
+	start := follow.Start{Node: "compute1", InPort: "tapvm1aaaaa-aa",
+		Packet: packet(b, "tcp,dl_dst=fa:16:3e:10:00:06,dl_src=fa:16:3e:10:00:05,nw_src=192.168.10.5,nw_dst=192.168.10.6,nw_ttl=64,tp_src=40000,tp_dst=22,tcp_flags=syn")}
 	hop, _, err := tracer.Packet(b.Context(), start)
 	if err != nil || !leads(endsOf(hop), "copied", "delivered") && !leads(endsOf(hop), "copied", "copied", "delivered") {
 		b.Fatal(endsOf(hop), err)

@@ -35,7 +35,8 @@ func node(t testing.TB, setup func(s *ovs.Switch)) string {
 	for bridge := range strings.Lines(s.Vsctl("list-br")) {
 		bridge = strings.TrimSpace(bridge)
 		for _, dump := range []string{"flows", "groups"} {
-			files.Write(t, filepath.Join(dir, "restore_flows", bridge+"."+dump+".dump"), s.Ofctl("-O", "OpenFlow15", "dump-"+dump, bridge))
+			files.Write(t, filepath.Join(dir, "restore_flows", bridge+"."+dump+".dump"),
+				s.Ofctl("-O", "OpenFlow15", "dump-"+dump, bridge))
 		}
 	}
 	return dir
@@ -93,8 +94,10 @@ func pairPaths(t testing.TB, kind, a, b, remote string, options ...string) (path
 	side := func(own, other, in, flows string) func(s *ovs.Switch) {
 		return func(s *ovs.Switch) {
 			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip="+own, "--", "add-br", "br-int", "--",
-				"add-port", "br-int", in, "--", "set", "Interface", in, "type=internal", "ofport_request=1", "mtu_request=9000", "--",
-				"add-port", "br-int", "tun", "--", "set", "Interface", "tun", "type="+kind, "ofport_request=2", "options:key=flow", "options:remote_ip="+other)
+				"add-port", "br-int", in, "--", "set", "Interface", in, "type=internal", "ofport_request=1", "mtu_request=9000",
+				"--",
+				"add-port", "br-int", "tun", "--", "set", "Interface", "tun", "type="+kind, "ofport_request=2", "options:key=flow",
+				"options:remote_ip="+other)
 			s.Vsctl("wait-until", "Interface", in, "mtu=9000")
 			for _, option := range options {
 				s.Vsctl("set", "Interface", "tun", option)
@@ -158,7 +161,8 @@ func TestReplicaThatIsDown(t *testing.T) {
 	if err := n.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = follow.New([]*host.Host{h}, follow.Options{}).Packet(t.Context(), follow.Start{Node: "a", InPort: "br-int", Packet: packet(t, tcp)})
+	_, _, err = follow.New([]*host.Host{h}, follow.Options{}).Packet(t.Context(),
+		follow.Start{Node: "a", InPort: "br-int", Packet: packet(t, tcp)})
 	if err == nil || !strings.Contains(err.Error(), "node a: its replica does not run: start it with: start") {
 		t.Error(err)
 	}
@@ -175,7 +179,8 @@ func TestPeerThatIsDownCostsItsBranch(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd")
 	hosts := pair(t, "geneve", "192.168.0.1", "192.168.0.2", "")
 	down := node(t, func(s *ovs.Switch) {
-		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.168.0.2", "--", "add-br", "br-int", "--", "add-port", "br-int", "tun", "--", "set", "Interface", "tun", "type=geneve", "options:remote_ip=192.168.0.1")
+		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.168.0.2", "--", "add-br", "br-int", "--",
+			"add-port", "br-int", "tun", "--", "set", "Interface", "tun", "type=geneve", "options:remote_ip=192.168.0.1")
 	})
 	n, err := fidelity.Adopt(t.Context(), down, replica.Options{})
 	if err != nil {
@@ -197,7 +202,9 @@ func TestNodeWithoutReplica(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd")
 	hosts := pair(t, "geneve", "192.168.0.1", "192.168.0.2", "")
 	path := node(t, func(s *ovs.Switch) {
-		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.168.0.2", "--", "add-br", "br-int", "--", "add-port", "br-int", "tun", "--", "set", "Interface", "tun", "type=geneve", "options:remote_ip=192.168.0.1", "--", "add-port", "br-int", "p2", "--", "set", "Interface", "p2", "type=internal", "ofport_request=7")
+		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.168.0.2", "--", "add-br", "br-int", "--",
+			"add-port", "br-int", "tun", "--", "set", "Interface", "tun", "type=geneve", "options:remote_ip=192.168.0.1", "--",
+			"add-port", "br-int", "p2", "--", "set", "Interface", "p2", "type=internal", "ofport_request=7")
 	})
 	wd, err := workdir.Find(path)
 	if err != nil {
@@ -217,7 +224,8 @@ func TestNodeWithoutReplica(t *testing.T) {
 	}
 	for node, port := range map[string]string{"a": "p1", "b": "p2"} {
 		got := ends(t, hosts, follow.Options{}, follow.Start{Node: node, InPort: port, Packet: packet(t, tcp)})
-		if len(got) != 1 || !leads(got, "undetermined "+node) || !strings.HasSuffix(got[0], "- node b: its replica does not run") {
+		if len(got) != 1 || !leads(got, "undetermined "+node) ||
+			!strings.HasSuffix(got[0], "- node b: its replica does not run") {
 			t.Errorf("from %s: %q", node, got)
 		}
 	}
@@ -232,7 +240,8 @@ func TestNodeWithoutReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(hosts[1].Close)
-	if got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)}); !leads(got, "dropped a - node b has no geneve tunnel from 192.168.0.1") {
+	if got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)}); !leads(got,
+		"dropped a - node b has no geneve tunnel from 192.168.0.1") {
 		t.Errorf("%q", got)
 	}
 }
@@ -278,7 +287,8 @@ func TestBucketsAreAlternatives(t *testing.T) {
 		slices.Sort(choices)
 		got := endsOf(hop)
 		slices.Sort(got)
-		if !slices.Equal(choices, []string{"bucket 0", "bucket 1", "bucket 2"}) || !leads(got, "delivered a p2", "delivered a p3", "delivered a p3") {
+		if !slices.Equal(choices, []string{"bucket 0", "bucket 1", "bucket 2"}) ||
+			!leads(got, "delivered a p2", "delivered a p3", "delivered a p3") {
 			t.Errorf("%q %q", choices, got)
 		}
 	}
@@ -288,9 +298,11 @@ func TestBucketsAreAlternatives(t *testing.T) {
 }
 
 func TestPacketsOfEachSize(t *testing.T) {
-	hosts := single(t, nil, "table=0,in_port=1,actions=check_pkt_larger(1000)->NXM_NX_REG0[0],resubmit(,1)", "table=1,reg0=0,actions=output:2", "table=1,reg0=1,actions=output:3")
+	hosts := single(t, nil, "table=0,in_port=1,actions=check_pkt_larger(1000)->NXM_NX_REG0[0],resubmit(,1)",
+		"table=1,reg0=0,actions=output:2", "table=1,reg0=1,actions=output:3")
 	for size, want := range map[int]string{0: "delivered a p2", 1000: "delivered a p2", 1001: "delivered a p3"} {
-		if got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp), Size: size}); !leads(got, want) {
+		if got := ends(t, hosts, follow.Options{},
+			follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp), Size: size}); !leads(got, want) {
 			t.Errorf("%d bytes: %q", size, got)
 		}
 	}
@@ -319,7 +331,8 @@ func TestReplyHasTheStateThatTheFirstPacketLeft(t *testing.T) {
 			t.Errorf("nothing answers %+v", b)
 		}
 	}
-	if state == nil || reply.InPort != "p2" || reply.Packet.Get("nw_src") != "10.0.0.9" || reply.Packet.Get("tp_src") != "8080" || reply.Packet.Get("tcp_flags") != "syn|ack" {
+	if state == nil || reply.InPort != "p2" || reply.Packet.Get("nw_src") != "10.0.0.9" ||
+		reply.Packet.Get("tp_src") != "8080" || reply.Packet.Get("tcp_flags") != "syn|ack" {
 		t.Errorf("%+v", reply)
 	}
 	back, _, err := tracer.Packet(t.Context(), reply)
@@ -333,13 +346,15 @@ func TestReplyHasTheStateThatTheFirstPacketLeft(t *testing.T) {
 }
 
 func TestStatesThatTheQuestionNames(t *testing.T) {
-	hosts := single(t, nil, "table=0,tcp,actions=ct(zone=5,table=1)", "table=1,ct_state=+est,actions=output:2", "table=1,ct_state=+new,actions=output:3")
+	hosts := single(t, nil, "table=0,tcp,actions=ct(zone=5,table=1)", "table=1,ct_state=+est,actions=output:2",
+		"table=1,ct_state=+new,actions=output:3")
 	est, _ := conntrack.ParseFlags("est")
 	start := follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)}
 	for _, c := range []struct {
 		options follow.Options
 		want    string
-	}{{follow.Options{States: []conntrack.Flags{est}}, "delivered a p2"}, {follow.Options{New: true}, "delivered a p3"}, {follow.Options{}, "delivered a p3"}} {
+	}{{follow.Options{States: []conntrack.Flags{est}}, "delivered a p2"}, {follow.Options{New: true}, "delivered a p3"},
+		{follow.Options{}, "delivered a p3"}} {
 		if got := ends(t, hosts, c.options, start); !leads(got, c.want) {
 			t.Errorf("%q, want %s", got, c.want)
 		}
@@ -359,15 +374,16 @@ func TestEndsWithoutDelivery(t *testing.T) {
 		"table=0,priority=10,tcp,tp_dst=9,actions=controller(userdata=00.00.00.07.00.00.00.00),controller(userdata=00.00.00.16.00.00.00.00)",
 		"table=0,priority=10,tcp,tp_dst=10,actions=output:2,controller(userdata=00.00.00.1b.00.00.00.00.00.00.00.2a.00.00.80.00.27)")
 	for port, want := range map[string][]string{
-		"1":  {"dropped a - no flow of table 5 of br-int matches"},
-		"2":  {"dropped a - no action sends the packet anywhere"},
-		"3":  {"generated a - OVN makes an ICMP error"},
-		"4":  {"generated a - OVN makes a DHCP answer"},
-		"5":  {"copied a - OVN makes a line of the ACL log", "delivered a p2"},
-		"6":  {"dropped a - the TTL has expired"},
-		"7":  {"dropped a - ovs-vswitchd drops the packet: "},
-		"8":  {"copied a - OVN makes a line of the ACL log", "dropped a - no action sends the packet anywhere"},
-		"9":  {"copied a - OVN makes a line of the ACL log", "generated a - OVN makes a TCP reset to 10.0.0.1"}, // an ACL that logs and rejects
+		"1": {"dropped a - no flow of table 5 of br-int matches"},
+		"2": {"dropped a - no action sends the packet anywhere"},
+		"3": {"generated a - OVN makes an ICMP error"},
+		"4": {"generated a - OVN makes a DHCP answer"},
+		"5": {"copied a - OVN makes a line of the ACL log", "delivered a p2"},
+		"6": {"dropped a - the TTL has expired"},
+		"7": {"dropped a - ovs-vswitchd drops the packet: "},
+		"8": {"copied a - OVN makes a line of the ACL log", "dropped a - no action sends the packet anywhere"},
+		"9": {"copied a - OVN makes a line of the ACL log",
+			"generated a - OVN makes a TCP reset to 10.0.0.1"}, // an ACL that logs and rejects
 		"10": {"delivered a p2", "undetermined a - ovn-controller makes the copies for further ports of a large multicast group"},
 	} {
 		p := packet(t, tcp)
@@ -384,13 +400,15 @@ func TestPhysicalNetworksReachTheirNodes(t *testing.T) {
 	side := func(port string) func(s *ovs.Switch) {
 		return func(s *ovs.Switch) {
 			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings=physnet1:br-ex", "--", "add-br", "br-ex", "--",
-				"add-port", "br-ex", "eth1", "--", "add-port", "br-ex", port, "--", "set", "Interface", port, "type=internal", "external_ids:iface-id="+port)
+				"add-port", "br-ex", "eth1", "--", "add-port", "br-ex", port, "--", "set", "Interface", port, "type=internal",
+				"external_ids:iface-id="+port)
 			s.Ofctl("del-flows", "br-ex")
 			s.Ofctl("add-flow", "br-ex", "in_port="+port+",actions=mod_vlan_vid:120,output:eth1")
 			s.Ofctl("add-flow", "br-ex", "in_port=eth1,dl_vlan=120,dl_dst=0a:00:00:00:00:02,actions=strip_vlan,output:"+port)
 		}
 	}
-	hosts := []*host.Host{open(t, "a", node(t, side("p1"))), open(t, "b", node(t, side("p2"))), open(t, "c", node(t, func(s *ovs.Switch) { s.Vsctl("add-br", "br-ex", "--", "add-port", "br-ex", "eth1") }))}
+	hosts := []*host.Host{open(t, "a", node(t, side("p1"))), open(t, "b", node(t, side("p2"))),
+		open(t, "c", node(t, func(s *ovs.Switch) { s.Vsctl("add-br", "br-ex", "--", "add-port", "br-ex", "eth1") }))}
 	got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)})
 	if !leads(got, "delivered a eth1", "delivered b p2") {
 		t.Errorf("%q", got)
@@ -414,8 +432,11 @@ func TestFurtherPortOfANetworkIsNoLoop(t *testing.T) {
 			"add-port", "br-ex", "eth2", "--", "set", "Interface", "eth2", "ofport_request=2")
 	}
 	hosts := []*host.Host{open(t, "a", node(t, side)), open(t, "b", node(t, side)), open(t, "c", node(t, side))}
-	got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "eth2", Packet: packet(t, strings.ReplaceAll(tcp, "0a:00:00:00:00:02", "ff:ff:ff:ff:ff:ff"))})
-	if !leads(got, "delivered a br-ex", "delivered a eth1", "delivered b br-ex", "delivered b eth2", "delivered c br-ex", "delivered c eth2") {
+	got := ends(t, hosts, follow.Options{},
+		follow.Start{Node: "a", InPort: "eth2",
+			Packet: packet(t, strings.ReplaceAll(tcp, "0a:00:00:00:00:02", "ff:ff:ff:ff:ff:ff"))})
+	if !leads(got, "delivered a br-ex", "delivered a eth1", "delivered b br-ex", "delivered b eth2", "delivered c br-ex",
+		"delivered c eth2") {
 		t.Errorf("%q", got)
 	}
 }
@@ -425,11 +446,15 @@ func TestFurtherPortOfANetworkIsNoLoop(t *testing.T) {
 func TestBridgesOfOneNodeOnOneNetwork(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd")
 	path := node(t, func(s *ovs.Switch) {
-		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=c1", "external_ids:ovn-bridge-mappings-c1=physnet1:br-1", "external_ids:ovn-bridge-mappings-c2=physnet1:br-2", "--",
-			"add-br", "br-1", "--", "add-port", "br-1", "eth1", "--", "add-port", "br-1", "p1", "--", "set", "Interface", "p1", "type=internal", "--",
+		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=c1", "external_ids:ovn-bridge-mappings-c1=physnet1:br-1",
+			"external_ids:ovn-bridge-mappings-c2=physnet1:br-2", "--",
+			"add-br", "br-1", "--", "add-port", "br-1", "eth1", "--", "add-port", "br-1", "p1", "--", "set", "Interface", "p1",
+			"type=internal", "--",
 			"add-br", "br-2", "--", "add-port", "br-2", "eth2")
 	})
-	got := ends(t, []*host.Host{open(t, "a", path)}, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, strings.ReplaceAll(tcp, "0a:00:00:00:00:02", "ff:ff:ff:ff:ff:ff"))})
+	got := ends(t, []*host.Host{open(t, "a", path)}, follow.Options{},
+		follow.Start{Node: "a", InPort: "p1", Packet: packet(t,
+			strings.ReplaceAll(tcp, "0a:00:00:00:00:02", "ff:ff:ff:ff:ff:ff"))})
 	if !leads(got, "delivered a br-1", "delivered a eth1", "delivered a br-2") {
 		t.Errorf("%q", got)
 	}
@@ -441,13 +466,16 @@ func TestBridgesOnUnknownWiresAreNamed(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd")
 	side := func(mapping string) string {
 		return node(t, func(s *ovs.Switch) {
-			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings="+mapping, "--", "add-br", "br-ex", "--", "add-port", "br-ex", "eth1", "--",
+			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings="+mapping, "--", "add-br", "br-ex", "--",
+				"add-port", "br-ex", "eth1", "--",
 				"add-port", "br-ex", "p1", "--", "set", "Interface", "p1", "type=internal")
 		})
 	}
 	hosts := []*host.Host{open(t, "a", side("physnet1:br-ex")), open(t, "b", side("physnet1:br-other"))}
-	for destination, named := range map[string]bool{"ff:ff:ff:ff:ff:ff": true, "0a:00:00:00:00:09": true} { // the second is flooded
-		got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, strings.ReplaceAll(tcp, "0a:00:00:00:00:02", destination))})
+	for destination, named := range map[string]bool{"ff:ff:ff:ff:ff:ff": true,
+		"0a:00:00:00:00:09": true} { // the second is flooded
+		got := ends(t, hosts, follow.Options{},
+			follow.Start{Node: "a", InPort: "p1", Packet: packet(t, strings.ReplaceAll(tcp, "0a:00:00:00:00:02", destination))})
 		if len(got) != 2 || strings.Contains(got[1], "whether br-ex of b is on the same wire was not recorded") != named {
 			t.Errorf("%s: %q", destination, got)
 		}
@@ -461,7 +489,8 @@ func TestAnswersAreNotFlooded(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd")
 	wired := func(more func(s *ovs.Switch)) string {
 		return node(t, func(s *ovs.Switch) {
-			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings=physnet1:br-ex", "--", "add-br", "br-ex", "--", "add-port", "br-ex", "eth1")
+			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings=physnet1:br-ex", "--", "add-br", "br-ex", "--",
+				"add-port", "br-ex", "eth1")
 			more(s)
 		})
 	}
@@ -476,9 +505,11 @@ func TestAnswersAreNotFlooded(t *testing.T) {
 	sender := func(s *ovs.Switch) {
 		s.Vsctl("add-port", "br-ex", "p1", "--", "set", "Interface", "p1", "type=internal", "external_ids:iface-id=p1")
 	}
-	hosts := []*host.Host{open(t, "a", wired(sender)), open(t, "b", wired(answers)), open(t, "c", wired(func(*ovs.Switch) {}))}
+	hosts := []*host.Host{open(t, "a", wired(sender)), open(t, "b", wired(answers)),
+		open(t, "c", wired(func(*ovs.Switch) {}))}
 	request := packet(t, "arp,dl_src=0a:00:00:00:00:01,dl_dst=ff:ff:ff:ff:ff:ff,arp_spa=10.0.0.1,arp_tpa=10.0.0.2,arp_op=1,arp_sha=0a:00:00:00:00:01,arp_tha=00:00:00:00:00:00")
-	hop, _, err := follow.New(hosts, follow.Options{}).Packet(t.Context(), follow.Start{Node: "a", InPort: "p1", Packet: request})
+	hop, _, err := follow.New(hosts, follow.Options{}).Packet(t.Context(),
+		follow.Start{Node: "a", InPort: "p1", Packet: request})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -504,7 +535,8 @@ func TestBridgesLearnInEachVLAN(t *testing.T) {
 	})
 	tracer := follow.New([]*host.Host{open(t, "a", path)}, follow.Options{})
 	out := func(in, flow string, state *follow.State) (list []string, after *follow.State) {
-		hop, after, err := tracer.Packet(t.Context(), follow.Start{Node: "a", InPort: in, Packet: packet(t, flow), State: state})
+		hop, after, err := tracer.Packet(t.Context(),
+			follow.Start{Node: "a", InPort: in, Packet: packet(t, flow), State: state})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -515,7 +547,8 @@ func TestBridgesLearnInEachVLAN(t *testing.T) {
 		return list, after
 	}
 	_, state := out("p1", strings.ReplaceAll(tcp, "0a:00:00:00:00:02", "ff:ff:ff:ff:ff:ff"), nil)
-	answer := strings.NewReplacer("dl_src=0a:00:00:00:00:01", "dl_src=0a:00:00:00:00:02", "dl_dst=0a:00:00:00:00:02", "dl_dst=0a:00:00:00:00:01").Replace(tcp)
+	answer := strings.NewReplacer("dl_src=0a:00:00:00:00:01", "dl_src=0a:00:00:00:00:02", "dl_dst=0a:00:00:00:00:02",
+		"dl_dst=0a:00:00:00:00:01").Replace(tcp)
 	for in, want := range map[string][]string{"p2": {"p1"}, "p3": {"br-ex", "eth1", "p4"}} {
 		got, _ := out(in, answer, state)
 		expect.Equal(t, got, want, "from "+in)
@@ -535,13 +568,15 @@ func TestQuestionsThatCanNotBeAsked(t *testing.T) {
 		`no node has a port on the physical network`: {Network: "physnet1"},
 		`ovs-vswitchd of node a refuses the packet`:  {Node: "a", InPort: "p1", Packet: bad},
 	} {
-		if _, _, err := follow.New(hosts, follow.Options{}).Packet(t.Context(), start); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := follow.New(hosts, follow.Options{}).Packet(t.Context(), start); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := follow.New(hosts, follow.Options{}).Packet(ctx, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)}); !errors.Is(err, context.Canceled) {
+	if _, _, err := follow.New(hosts, follow.Options{}).Packet(ctx,
+		follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -549,7 +584,8 @@ func TestQuestionsThatCanNotBeAsked(t *testing.T) {
 func TestPatchPortsInALoopEndThePacket(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd")
 	path := node(t, func(s *ovs.Switch) {
-		s.Vsctl("add-br", "br0", "--", "add-br", "br1", "--", "add-port", "br0", "p1", "--", "set", "Interface", "p1", "type=internal")
+		s.Vsctl("add-br", "br0", "--", "add-br", "br1", "--", "add-port", "br0", "p1", "--", "set", "Interface", "p1",
+			"type=internal")
 		for _, p := range [][3]string{{"br0", "a0", "a1"}, {"br1", "a1", "a0"}, {"br0", "b0", "b1"}, {"br1", "b1", "b0"}} {
 			s.Vsctl("add-port", p[0], p[1], "--", "set", "Interface", p[1], "type=patch", "options:peer="+p[2])
 		}
@@ -558,7 +594,8 @@ func TestPatchPortsInALoopEndThePacket(t *testing.T) {
 		s.Ofctl("add-flow", "br0", "actions=output:a0")
 		s.Ofctl("add-flow", "br1", "actions=output:b1")
 	})
-	got := ends(t, []*host.Host{open(t, "a", path)}, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)})
+	got := ends(t, []*host.Host{open(t, "a", path)}, follow.Options{},
+		follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)})
 	if !leads(got, "dropped a - ovs-vswitchd drops the packet: ") || !strings.Contains(got[0], "translation depth") {
 		t.Errorf("%q", got)
 	}
@@ -581,7 +618,8 @@ func TestRecirculationWithoutEndIsBounded(t *testing.T) {
 	// One that has ended can't be reached.
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if _, _, err := follow.New(hosts, follow.Options{}).Packet(ctx, start); err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "start") {
+	if _, _, err := follow.New(hosts, follow.Options{}).Packet(ctx, start); err == nil ||
+		errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "start") {
 		t.Errorf("the second question: %v, want that its replica has to be started", err)
 	}
 }
@@ -590,8 +628,10 @@ func TestRecirculationWithoutEndIsBounded(t *testing.T) {
 // 1. A real packet with the TTL 5 arrives. One with the TTL 100 does not: ovs-vswitchd 3.1 logs
 // "Packet dropped. Max recirculation depth exceeded."
 func TestDatapathDropsWhatGoesInACircle(t *testing.T) {
-	hosts := single(t, nil, "table=0,priority=200,ip,nw_ttl=1,actions=output:2", "table=0,priority=100,ip,actions=dec_ttl,ct(zone=5,table=1)", "table=1,ip,actions=resubmit(,0)")
-	for ttl, want := range map[string]string{"5": "delivered a p2", "100": "dropped a - the datapath drops the packet: it still recirculates after 64 passes on the node, a loop"} {
+	hosts := single(t, nil, "table=0,priority=200,ip,nw_ttl=1,actions=output:2",
+		"table=0,priority=100,ip,actions=dec_ttl,ct(zone=5,table=1)", "table=1,ip,actions=resubmit(,0)")
+	for ttl, want := range map[string]string{"5": "delivered a p2",
+		"100": "dropped a - the datapath drops the packet: it still recirculates after 64 passes on the node, a loop"} {
 		p := packet(t, tcp)
 		p.Set("nw_ttl", ttl)
 		if got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: p}); !leads(got, want) {

@@ -23,7 +23,8 @@ func TestPredictionsAreWhatTheKernelDid(t *testing.T) {
 				}
 			}
 			if others := undetermined - later; others*50 > len(s.Packets) {
-				t.Errorf("%d of %d packets that are not later fragments are undetermined: at most 2 %% may be", others, len(s.Packets))
+				t.Errorf("%d of %d packets that are not later fragments are undetermined: at most 2 %% may be", others,
+					len(s.Packets))
 			}
 		})
 	}

@@ -28,20 +28,31 @@ func TestLearnedFlowMattersWhereItMayMatch(t *testing.T) {
 		matters                    bool
 	}{
 		{"the reply of a backend that reaches itself", hairpin, learns, reply, misses, true},
-		{"another destination", hairpin, learns, "tcp,in_port=3,nw_src=10.244.3.6,nw_dst=10.244.1.5,tp_src=8080,tp_dst=40000", misses, false},
-		{"a destination that the pass sets", hairpin, learns, "tcp,in_port=3,nw_src=10.244.3.6,nw_dst=10.244.1.5,tp_src=8080,tp_dst=40000", "8. priority 0\n    set_field:169.254.169.5->ip_dst\n" + misses, true},
-		{"another port", hairpin, learns, "tcp,in_port=3,nw_src=10.244.3.6,nw_dst=169.254.169.5,tp_src=8443,tp_dst=40000", misses, false},
-		{"another protocol", hairpin, learns, "udp,in_port=3,nw_src=10.244.3.6,nw_dst=169.254.169.5,tp_src=8080,tp_dst=40000", misses, false},
+		{"another destination", hairpin, learns, "tcp,in_port=3,nw_src=10.244.3.6,nw_dst=10.244.1.5,tp_src=8080,tp_dst=40000",
+			misses, false},
+		{"a destination that the pass sets", hairpin, learns,
+			"tcp,in_port=3,nw_src=10.244.3.6,nw_dst=10.244.1.5,tp_src=8080,tp_dst=40000",
+			"8. priority 0\n    set_field:169.254.169.5->ip_dst\n" + misses, true},
+		{"another port", hairpin, learns, "tcp,in_port=3,nw_src=10.244.3.6,nw_dst=169.254.169.5,tp_src=8443,tp_dst=40000",
+			misses, false},
+		{"another protocol", hairpin, learns, "udp,in_port=3,nw_src=10.244.3.6,nw_dst=169.254.169.5,tp_src=8080,tp_dst=40000",
+			misses, false},
 		{"another table", hairpin, learns, reply, "68. No match.\n        drop\n", false},
-		{"the same flow with its priority", hairpin, learns, reply, "69. tcp,nw_src=10.244.3.6,nw_dst=169.254.169.5,tp_src=8080, priority 32768, cookie 0x22e96faf\n    load:0x1->NXM_NX_REG10[7]\n", false},
+		{"the same flow with its priority", hairpin, learns, reply,
+			"69. tcp,nw_src=10.244.3.6,nw_dst=169.254.169.5,tp_src=8080, priority 32768, cookie 0x22e96faf\n    load:0x1->NXM_NX_REG10[7]\n", false},
 		{"a flow of higher priority", hairpin, learns, reply, "69. tcp, priority 40000, cookie 0x1\n    drop\n", false},
 
 		{"a packet to the address", tunnel, port, back, "20. No match.\n        drop\n", true},
-		{"a packet to another address", tunnel, port, "icmp,in_port=1,dl_dst=fa:16:3e:00:00:09,nw_src=10.0.0.2,nw_dst=10.0.0.9", "20. No match.\n        drop\n", false},
-		{"a flow of the agent's comes first", tunnel, port, back, "20. dl_dst=fa:16:3e:00:00:01, priority 2, cookie 0x8d\n    output:3\n", false},
-		{"the port, learned earlier", tunnel, port, back, "20. dl_dst=fa:16:3e:00:00:01, priority 1, cookie 0x8d\n    output:2\n", false},
-		{"another port, learned earlier", tunnel, port, back, "20. dl_dst=fa:16:3e:00:00:01, priority 1, cookie 0x8d\n    output:3\n", true},
-		{"a flood to all tunnels", tunnel, port, back, "20. priority 0, cookie 0x8d\n    resubmit(,22)\n22. dl_vlan=1, priority 1, cookie 0x8d\n    output:2\n    output:3\n", false},
+		{"a packet to another address", tunnel, port,
+			"icmp,in_port=1,dl_dst=fa:16:3e:00:00:09,nw_src=10.0.0.2,nw_dst=10.0.0.9", "20. No match.\n        drop\n", false},
+		{"a flow of the agent's comes first", tunnel, port, back,
+			"20. dl_dst=fa:16:3e:00:00:01, priority 2, cookie 0x8d\n    output:3\n", false},
+		{"the port, learned earlier", tunnel, port, back,
+			"20. dl_dst=fa:16:3e:00:00:01, priority 1, cookie 0x8d\n    output:2\n", false},
+		{"another port, learned earlier", tunnel, port, back,
+			"20. dl_dst=fa:16:3e:00:00:01, priority 1, cookie 0x8d\n    output:3\n", true},
+		{"a flood to all tunnels", tunnel, port, back,
+			"20. priority 0, cookie 0x8d\n    resubmit(,22)\n22. dl_vlan=1, priority 1, cookie 0x8d\n    output:2\n    output:3\n", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -73,7 +84,9 @@ func printed(t *testing.T, packet, stages string) *pass.Pass {
 func TestFlowIsLearnedOnce(t *testing.T) {
 	var s *State
 	for range 3 {
-		for _, l := range learnedIn(&query{host: &host.Host{Name: "node"}, pass: printed(t, "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2", "68. tcp, priority 1\n    learn(table=69,NXM_OF_IP_SRC[])\n")}, 1) {
+		for _, l := range learnedIn(&query{host: &host.Host{Name: "node"},
+			pass: printed(t, "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2",
+				"68. tcp, priority 1\n    learn(table=69,NXM_OF_IP_SRC[])\n")}, 1) {
 			s = s.learn(l)
 		}
 	}

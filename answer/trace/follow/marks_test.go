@@ -33,7 +33,8 @@ var marking = map[string]string{
 // marks one. In the kernel's datapath, packets keep their marks between the two.
 func TestMarksBetweenOpenVSwitchAndTheKernel(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "nft")
-	path := node(t, fourPorts(nil, "priority=1,in_port=1,actions=output:2", "priority=10,in_port=1,udp,tp_dst=123,actions=set_field:0x3f0->pkt_mark,output:2",
+	path := node(t, fourPorts(nil, "priority=1,in_port=1,actions=output:2",
+		"priority=10,in_port=1,udp,tp_dst=123,actions=set_field:0x3f0->pkt_mark,output:2",
 		"priority=10,in_port=3,pkt_mark=0x1001,actions=output:4", "priority=5,in_port=3,pkt_mark=0,actions=drop"))
 	wd, err := workdir.Find(path)
 	if err != nil {
@@ -64,7 +65,8 @@ func TestMarksBetweenOpenVSwitchAndTheKernel(t *testing.T) {
 	} {
 		node.Conntrack.Userspace = c.userspace
 		p := packet(t, "udp,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:12,nw_src=10.1.0.6,nw_dst=10.2.0.9,nw_ttl=64,tp_src=4000,tp_dst="+c.port)
-		hop, _, err := follow.New([]*host.Host{node}, follow.Options{}).Packet(t.Context(), follow.Start{Node: "a", InPort: "p1", Packet: p})
+		hop, _, err := follow.New([]*host.Host{node}, follow.Options{}).Packet(t.Context(),
+			follow.Start{Node: "a", InPort: "p1", Packet: p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +75,8 @@ func TestMarksBetweenOpenVSwitchAndTheKernel(t *testing.T) {
 		for _, b := range hop.Ends() {
 			unsure = append(unsure, b.Uncertain...)
 		}
-		if text := strings.Join(unsure, "; "); !leads(got, c.end) || !strings.HasPrefix(text, c.unsure) || (c.unsure == "") != (text == "") {
+		if text := strings.Join(unsure, "; "); !leads(got, c.end) || !strings.HasPrefix(text, c.unsure) ||
+			(c.unsure == "") != (text == "") {
 			t.Errorf("UDP port %s, userspace %t: %q, not certain: %q", c.port, c.userspace, got, text)
 		}
 	}

@@ -33,7 +33,8 @@ func TestTunnelsTakeWhatTheKernelTook(t *testing.T) {
 		largest        int
 		next           string // what becomes of a frame with one byte more
 	}
-	v4 := []recorded{{device(1500), route, 1464, "dropped a - encapsulated, the packet has 1501 bytes, and the MTU of eth0 was 1500"}}
+	v4 := []recorded{{device(1500), route, 1464,
+		"dropped a - encapsulated, the packet has 1501 bytes, and the MTU of eth0 was 1500"}}
 	v6 := []recorded{{device(1500), "", 1444, "dropped a - "}}
 	for _, c := range []struct {
 		kind, a, b, option string
@@ -46,7 +47,8 @@ func TestTunnelsTakeWhatTheKernelTook(t *testing.T) {
 			{"", route, 1464, "undetermined a - the MTU of eth0 to 172.16.0.2 was not recorded, and the packet has 1501 bytes, encapsulated"},
 			{"", "", 1464, "undetermined a - the MTU of the underlay to 172.16.0.2 was not recorded"}})},
 		{"geneve", "172.16.0.1", "172.16.0.2", "options:df_default=false",
-			[]recorded{{device(1500), route, 1464, "undetermined a - encapsulated, the packet has 1501 bytes, and the MTU of eth0 was 1500, and the tunnel has df_default=false"}}},
+			[]recorded{{device(1500), route, 1464,
+				"undetermined a - encapsulated, the packet has 1501 bytes, and the MTU of eth0 was 1500, and the tunnel has df_default=false"}}},
 		{"geneve", "fd16::1", "fd16::2", "options:df_default=false", v6},
 		{"vxlan", "172.16.0.1", "172.16.0.2", "", v4},
 		{"vxlan", "fd16::1", "fd16::2", "", v6},
@@ -66,7 +68,8 @@ func TestTunnelsTakeWhatTheKernelTook(t *testing.T) {
 				}
 				wanted[r.largest+1] = r.next
 				for size, want := range wanted {
-					if got := ends(t, []*host.Host{a, b}, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, ping), Size: size}); !leads(got, want) {
+					if got := ends(t, []*host.Host{a, b}, follow.Options{},
+						follow.Start{Node: "a", InPort: "p1", Packet: packet(t, ping), Size: size}); !leads(got, want) {
 						t.Errorf("%+v: %d bytes: %q, want %s", r, size, got, want)
 					}
 				}
@@ -123,7 +126,8 @@ func TestEchoRepliesHaveTheSizeOfTheRequest(t *testing.T) {
 func TestPortsWithoutARecordedMTU(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd")
 	path := node(t, func(s *ovs.Switch) {
-		s.Vsctl("add-br", "br-int", "--", "add-port", "br-int", "p1", "--", "set", "Interface", "p1", "type=internal", "--", "add-port", "br-int", "p2", "--", "set", "Interface", "p2", "type=internal")
+		s.Vsctl("add-br", "br-int", "--", "add-port", "br-int", "p1", "--", "set", "Interface", "p1", "type=internal", "--",
+			"add-port", "br-int", "p2", "--", "set", "Interface", "p2", "type=internal")
 		s.Ofctl("del-flows", "br-int")
 		s.Ofctl("add-flow", "br-int", "in_port=p1,actions=output:p2")
 	})
@@ -132,12 +136,15 @@ func TestPortsWithoutARecordedMTU(t *testing.T) {
 	check := func(h *host.Host, wants map[int]string) {
 		t.Helper()
 		for size, want := range wants {
-			if got := ends(t, []*host.Host{h}, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp), Size: size}); !leads(got, want) {
+			if got := ends(t, []*host.Host{h}, follow.Options{},
+				follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp), Size: size}); !leads(got, want) {
 				t.Errorf("%d bytes: %q, want %s", size, got, want)
 			}
 		}
 	}
-	check(first, map[int]string{0: "delivered a p2", 1294: "delivered a p2", 1295: "undetermined a - the MTU of port p2 was not recorded, and the packet has 1281 bytes"})
+	check(first, map[int]string{0: "delivered a p2", 1294: "delivered a p2",
+		1295: "undetermined a - the MTU of port p2 was not recorded, and the packet has 1281 bytes"})
 	files.Write(t, filepath.Join(path, "recorded", workdir.RecordedLinks), "7: p2: <UP> mtu 1442 qdisc noqueue state UP\n")
-	check(again(t, "a", path), map[int]string{1456: "delivered a p2", 1457: "dropped a p2 the packet has 1443 bytes, and the MTU of port p2 was 1442"})
+	check(again(t, "a", path), map[int]string{1456: "delivered a p2",
+		1457: "dropped a p2 the packet has 1443 bytes, and the MTU of port p2 was 1442"})
 }

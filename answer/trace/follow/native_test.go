@@ -18,10 +18,13 @@ func native(t *testing.T) []*host.Host {
 	t.Helper()
 	side := func(name, own, other, in, routes string) *host.Host {
 		path := node(t, func(s *ovs.Switch) {
-			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip="+own, "--", "add-br", "br-phy", "--", "add-port", "br-phy", "eth0", "--", "add-br", "br-int",
+			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip="+own, "--", "add-br", "br-phy", "--", "add-port",
+				"br-phy", "eth0", "--", "add-br", "br-int",
 				"--", "add-port", "br-int", in, "--", "set", "Interface", in, "type=internal", "ofport_request=1",
-				"--", "add-port", "br-int", "tun", "--", "set", "Interface", "tun", "type=geneve", "ofport_request=2", "options:key=flow", "options:remote_ip="+other,
-				"--", "add-port", "br-int", "local", "--", "set", "Interface", "local", "type=vxlan", "ofport_request=3", "options:key=flow", "options:remote_ip="+other, "options:local_ip=10.1.0.77")
+				"--", "add-port", "br-int", "tun", "--", "set", "Interface", "tun", "type=geneve", "ofport_request=2",
+				"options:key=flow", "options:remote_ip="+other,
+				"--", "add-port", "br-int", "local", "--", "set", "Interface", "local", "type=vxlan", "ofport_request=3",
+				"options:key=flow", "options:remote_ip="+other, "options:local_ip=10.1.0.77")
 			s.Ofctl("del-flows", "br-int")
 			s.Ofctl("add-flow", "br-int", "in_port=1,tcp,actions=set_field:0x7b->tun_id,output:2")
 			s.Ofctl("add-flow", "br-int", "in_port=1,sctp,actions=set_field:0x7b->tun_id,output:3")
@@ -31,12 +34,15 @@ func native(t *testing.T) []*host.Host {
 			files.Write(t, filepath.Join(path, "recorded/bridges", bridge, workdir.RecordedFeatures), "Tunnel push pop: Yes\n")
 		}
 		files.Write(t, filepath.Join(path, "recorded", workdir.RecordedRoutes), routes)
-		files.Write(t, filepath.Join(path, "recorded", workdir.RecordedNeighbours), "IP MAC Bridge\n"+other+"    52:54:00:00:00:01   br-phy\n")
+		files.Write(t, filepath.Join(path, "recorded", workdir.RecordedNeighbours),
+			"IP MAC Bridge\n"+other+"    52:54:00:00:00:01   br-phy\n")
 		return open(t, name, path)
 	}
 	return []*host.Host{
-		side("a", "10.1.0.2", "10.1.0.9", "p1", "Cached: 10.1.0.0/24 dev br-phy SRC 10.1.0.2\nCached: 10.1.0.2/32 dev br-phy SRC 10.1.0.2 local\nCached: 10.1.0.50/32 dev br-phy SRC 10.1.0.50 local\n"),
-		side("b", "10.1.0.9", "10.1.0.2", "p2", "Cached: 10.1.0.0/24 dev br-phy SRC 10.1.0.9\nCached: 10.1.0.9/32 dev br-phy SRC 10.1.0.9 local\n"),
+		side("a", "10.1.0.2", "10.1.0.9", "p1",
+			"Cached: 10.1.0.0/24 dev br-phy SRC 10.1.0.2\nCached: 10.1.0.2/32 dev br-phy SRC 10.1.0.2 local\nCached: 10.1.0.50/32 dev br-phy SRC 10.1.0.50 local\n"),
+		side("b", "10.1.0.9", "10.1.0.2", "p2",
+			"Cached: 10.1.0.0/24 dev br-phy SRC 10.1.0.9\nCached: 10.1.0.9/32 dev br-phy SRC 10.1.0.9 local\n"),
 	}
 }
 
@@ -56,7 +62,8 @@ func TestNativeTunnelThatTheReplicaCannotBuild(t *testing.T) {
 	if got := from("sctp"); !leads(got, "undetermined a - the replica has no route for the tunnel, or not the source address that a flow or local_ip sets (native tunnel routing failed)") {
 		t.Errorf("%q", got)
 	}
-	for _, command := range [][]string{{"ovs/route/del", "10.1.0.0/24"}, {"netdev-dummy/ip4addr", "br-phy", "10.1.0.50/24"}, {"ovs/route/add", "10.1.0.0/24", "br-phy"}} {
+	for _, command := range [][]string{{"ovs/route/del", "10.1.0.0/24"},
+		{"netdev-dummy/ip4addr", "br-phy", "10.1.0.50/24"}, {"ovs/route/add", "10.1.0.0/24", "br-phy"}} {
 		if _, err := hosts[0].Ask(t.Context(), command...); err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,8 @@ func TestResumedPassesAreThoseThatTheSwitchPrints(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					expect.Equal(t, recirculation.ReplaceAllString(have[0].ActionsText, ""), recirculation.ReplaceAllString(want.ActionsText, ""), again.Input())
+					expect.Equal(t, recirculation.ReplaceAllString(have[0].ActionsText, ""),
+						recirculation.ReplaceAllString(want.ActionsText, ""), again.Input())
 				}
 			}
 		})

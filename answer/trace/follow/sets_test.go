@@ -53,8 +53,9 @@ func TestPredictionsOfEachRelease(t *testing.T) {
 	}
 }
 
-// predictsSet runs a set and its replicas with the programs of a root file system; "" for this host's. Where replicas build the
-// headers of tunnels, make test compares the tunnels over IPv6 of one set; package trace compares where the packets of all sets come out.
+// predictsSet runs a set and its replicas with the programs of a root file system; "" for this host's. Where replicas
+// build the headers of tunnels, make test compares the tunnels over IPv6 of one set; package trace compares where the
+// packets of all sets come out.
 func predictsSet(t *testing.T, name, root string) {
 	s := run(t, name, root)
 	for as, title := range map[sets.Datapath]string{sets.Native: "native", sets.Kernel: "kernel"} {
@@ -144,7 +145,8 @@ func predicts(t *testing.T, s *sets.Set, hosts []*host.Host) {
 // comparePredictions fails for each packet whose prediction is wrong, and returns how many
 // are undetermined.
 func comparePredictions(t *testing.T, s *sets.Set, hosts []*host.Host, options follow.Options) (undetermined int) {
-	q := question{tracer: follow.New(hosts, options), packets: map[int]*sets.Packet{}, ports: map[string]string{}, devices: s.Devices()}
+	q := question{tracer: follow.New(hosts, options), packets: map[int]*sets.Packet{}, ports: map[string]string{},
+		devices: s.Devices()}
 	for _, networks := range hosts[0].Networks {
 		q.network = networks[0]
 	}
@@ -282,7 +284,8 @@ func (q question) packet(ctx context.Context, p *sets.Packet, state *follow.Stat
 	if chosen := q.ports[f.Packet.Get("tp_dst")]; chosen != "" {
 		f.Packet.Set("tp_dst", chosen)
 	}
-	start := follow.Start{Node: p.Node, InPort: p.Port, Packet: f.Packet, Size: f.Size, ID: f.ID, MayFragment: f.MayFragment, State: state}
+	start := follow.Start{Node: p.Node, InPort: p.Port, Packet: f.Packet, Size: f.Size, ID: f.ID,
+		MayFragment: f.MayFragment, State: state}
 	if f.Quoted != nil {
 		start.Quoted, start.QuotedID = &f.Quoted.Packet, f.Quoted.ID
 	}
@@ -457,13 +460,17 @@ func (p prediction) differs(real *sets.Packet) string {
 		own, all, p.outputs = without(label, own), without(label, all), without(label, p.outputs)
 	}
 	switch {
-	case !within(own, p.outputs), !real.Choice && !within(p.outputs, all), real.Choice && len(p.outputs) > 0 && !slices.ContainsFunc(p.outputs, func(o string) bool { return slices.Contains(all, o) }):
-		return fmt.Sprintf("  came out:  %s\n  predicted: %s\n", strings.Join(all, "\n             "), strings.Join(p.outputs, "\n             "))
+	case !within(own, p.outputs), !real.Choice && !within(p.outputs, all), real.Choice && len(p.outputs) > 0 &&
+		!slices.ContainsFunc(p.outputs, func(o string) bool { return slices.Contains(all, o) }):
+		return fmt.Sprintf("  came out:  %s\n  predicted: %s\n", strings.Join(all, "\n             "),
+			strings.Join(p.outputs, "\n             "))
 	case !real.Choice && (!within(realTunnels(real, true), p.tunnels) || !within(p.tunnels, realTunnels(real, false))):
 		return fmt.Sprintf("  tunnels:   %q\n  predicted: %q\n", realTunnels(real, false), p.tunnels)
 	case !within(p.entering, entered):
-		return fmt.Sprintf("  entered:   %s\n  received:  %s\n", strings.Join(entered, "\n             "), strings.Join(p.entering, "\n             "))
-	case real.Class == sets.Generated && len(p.received) == 0 && !within(all, p.outputs) && !begins(p.answers, answersOf(real)):
+		return fmt.Sprintf("  entered:   %s\n  received:  %s\n", strings.Join(entered, "\n             "),
+			strings.Join(p.entering, "\n             "))
+	case real.Class == sets.Generated && len(p.received) == 0 && !within(all, p.outputs) &&
+		!begins(p.answers, answersOf(real)):
 		return fmt.Sprintf("  OVN made %q, and the prediction was %q\n", answersOf(real), p.answers)
 	}
 	return ""
@@ -502,7 +509,8 @@ func outputsOf(real *sets.Packet, fragment bool) ([]string, error) {
 func answersOf(real *sets.Packet) []string {
 	var list []string
 	for _, o := range real.Outputs {
-		if f, err := sets.Frame(o.Bytes); err == nil && !o.Own && f.Packet.Get("icmp_type") != "5" { // a redirect: the packet itself goes on
+		if f, err := sets.Frame(o.Bytes); err == nil && !o.Own &&
+			f.Packet.Get("icmp_type") != "5" { // a redirect: the packet itself goes on
 			list = append(list, answerOf(f.Packet))
 		}
 	}
@@ -519,9 +527,13 @@ func answerOf(p flow.Packet) string {
 	case p.Get("tp_src") == "67":
 		return "a DHCP answer"
 	case p.Has("icmp6"):
-		return map[string]string{"1/4": "an ICMP error: port unreachable", "1/3": "an ICMP error: address unreachable", "2/0": "an ICMP error: packet too big", "3/0": "an ICMP error: hop limit exceeded", "134/0": "a router advertisement", "136/0": "a neighbour advertisement", "135/0": "a neighbour solicitation"}[icmp]
+		return map[string]string{"1/4": "an ICMP error: port unreachable", "1/3": "an ICMP error: address unreachable",
+			"2/0": "an ICMP error: packet too big", "3/0": "an ICMP error: hop limit exceeded",
+			"134/0": "a router advertisement", "136/0": "a neighbour advertisement", "135/0": "a neighbour solicitation"}[icmp]
 	}
-	return map[string]string{"3/0": "an ICMP error: network unreachable", "3/1": "an ICMP error: host unreachable", "3/3": "an ICMP error: port unreachable", "3/4": "an ICMP error: fragmentation needed", "11/0": "an ICMP error: TTL exceeded"}[icmp]
+	return map[string]string{"3/0": "an ICMP error: network unreachable", "3/1": "an ICMP error: host unreachable",
+		"3/3": "an ICMP error: port unreachable", "3/4": "an ICMP error: fragmentation needed",
+		"11/0": "an ICMP error: TTL exceeded"}[icmp]
 }
 
 // begins reports whether each text begins as one of the beginnings does.

@@ -15,14 +15,16 @@ import (
 // a replica of it. A switch reads both tags and what follows them where vlan-limit is 0, and
 // only the outer one by default.
 func TestPacketsWithTwoTags(t *testing.T) {
-	const digits = "0a00000000020a0000000001" + "8100000181000002" + "08004500002800000000400600000a0000010a00000203e800500000000000000000500200000000" + "0000"
+	const digits = "0a00000000020a0000000001" + "8100000181000002" +
+		"08004500002800000000400600000a0000010a00000203e800500000000000000000500200000000" + "0000"
 	for limit, want := range map[string]string{"0": "dropped a - no action", "1": "delivered a p2 it leaves"} {
 		dropped := ""
 		path := node(t, func(s *ovs.Switch) {
 			s.Vsctl("set", "Open_vSwitch", ".", "other_config:vlan-limit="+limit, "--", "add-br", "br-int")
 			for i := range 2 {
 				p := fmt.Sprintf("p%d", i+1)
-				s.Vsctl("add-port", "br-int", p, "--", "set", "Interface", p, "type=internal", fmt.Sprintf("ofport_request=%d", i+1))
+				s.Vsctl("add-port", "br-int", p, "--", "set", "Interface", p, "type=internal",
+					fmt.Sprintf("ofport_request=%d", i+1))
 			}
 			s.Ofctl("del-flows", "br-int")
 			s.Ofctl("add-flow", "br-int", "priority=10,tcp,actions=drop")
@@ -38,7 +40,8 @@ func TestPacketsWithTwoTags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hop, _, err := follow.New([]*host.Host{open(t, "a", path)}, follow.Options{}).Packet(t.Context(), follow.Start{Node: "a", InPort: "p1", Packet: f.Packet, Size: f.Size})
+		hop, _, err := follow.New([]*host.Host{open(t, "a", path)}, follow.Options{}).Packet(t.Context(),
+			follow.Start{Node: "a", InPort: "p1", Packet: f.Packet, Size: f.Size})
 		if err != nil || !leads(endsOf(hop), want) {
 			t.Fatalf("vlan-limit %s: %v %q, want %q", limit, err, endsOf(hop), want)
 		}

@@ -20,11 +20,13 @@ import (
 
 // Frames of the lab: their bytes in hexadecimal.
 const (
-	tcp4      = "fa163e100006fa163e100005080045000030004b00004006e521c0a80a05c0a80a064e2d0016000003e9000013895018ffff038000006f76732d6c61622e"
-	vlanTCP   = "fa163e100006fa163e1000058100607808004500003000" + "4b00004006e521c0a80a05c0a80a064e2d0016000003e9000013895002ffff038000006f76732d6c61622e"
-	arp       = "fffffffffffffa163e10000508060001080006040001fa163e100005c0a80a05000000000000c0a80a01"
-	echo      = "fa163e100006fa163e1000050800450000200000000040010000c0a80a05c0a80a060800000012340001deadbeef"
-	unreach   = "fa163e100005fa163e1000060800450000380000000040010000c0a80a06c0a80a050303000000000000" + "4500001c000000004011e521c0a80a05c0a80a064e2d003500080000"
+	tcp4    = "fa163e100006fa163e100005080045000030004b00004006e521c0a80a05c0a80a064e2d0016000003e9000013895018ffff038000006f76732d6c61622e"
+	vlanTCP = "fa163e100006fa163e1000058100607808004500003000" +
+		"4b00004006e521c0a80a05c0a80a064e2d0016000003e9000013895002ffff038000006f76732d6c61622e"
+	arp     = "fffffffffffffa163e10000508060001080006040001fa163e100005c0a80a05000000000000c0a80a01"
+	echo    = "fa163e100006fa163e1000050800450000200000000040010000c0a80a05c0a80a060800000012340001deadbeef"
+	unreach = "fa163e100005fa163e1000060800450000380000000040010000c0a80a06c0a80a050303000000000000" +
+		"4500001c000000004011e521c0a80a05c0a80a064e2d003500080000"
 	echo6     = "fa163e100006fa163e10000586dd600000af00103a40fd000010000000000000000000000005fd000010000000000000000000000006" + "8000000012340001deadbeefdeadbeef"
 	solicit6  = "3333ff000001fa163e10000586dd6000000000203afffd000010000000000000000000000005ff0200000000000000000001ff000001" + "8700000000000000" + "fd000010000000000000000000000001" + "0101fa163e100005"
 	fragment4 = "fa163e100006fa163e10000508004500001c004b20004011e521c0a80a05c0a80a064e2d003500080000"
@@ -33,7 +35,8 @@ const (
 )
 
 func all() map[string]string {
-	return map[string]string{"TCP": tcp4, "TCP in a VLAN": vlanTCP, "ARP": arp, "echo": echo, "unreachable": unreach, "IPv6 echo": echo6, "solicitation": solicit6, "first fragment": fragment4, "later fragment": later4, "GRE": gre4}
+	return map[string]string{"TCP": tcp4, "TCP in a VLAN": vlanTCP, "ARP": arp, "echo": echo, "unreachable": unreach,
+		"IPv6 echo": echo6, "solicitation": solicit6, "first fragment": fragment4, "later fragment": later4, "GRE": gre4}
 }
 
 const (
@@ -48,7 +51,8 @@ func ip4(protocol, payload string) string {
 
 // ip6 returns a frame whose IPv6 header is followed by a header of a kind.
 func ip6(next, payload string) string {
-	return fmt.Sprintf("%s86dd60000000%04x%s40fd000010000000000000000000000005fd000010000000000000000000000006%s", macs, len(payload)/2, next, payload)
+	return fmt.Sprintf("%s86dd60000000%04x%s40fd000010000000000000000000000005fd000010000000000000000000000006%s", macs,
+		len(payload)/2, next, payload)
 }
 
 // unusual returns frames with headers that few packets have.
@@ -108,7 +112,8 @@ func TestFramesAreReadAsOpenvSwitchReadsThem(t *testing.T) {
 		}
 		got, err := frame.Parse(raw)
 		want.DeleteFunc(func(field string) bool {
-			return field == "in_port" || strings.HasPrefix(field, "vlan_tci") || slices.Contains([]string{"00:00:00:00:00:00", "0.0.0.0", "::"}, want.Get(field)) && !got.Packet.Has(field)
+			return field == "in_port" || strings.HasPrefix(field, "vlan_tci") ||
+				slices.Contains([]string{"00:00:00:00:00:00", "0.0.0.0", "::"}, want.Get(field)) && !got.Packet.Has(field)
 		})
 		if err != nil || !got.Packet.SameHeaders(want) {
 			t.Errorf("%s: read %s, Open vSwitch reads %s (%v)", name, got.Packet, want, err)
@@ -127,7 +132,8 @@ func TestIdentifiersAndQuotedPackets(t *testing.T) {
 	if err != nil || f.Quoted == nil {
 		t.Fatal(err)
 	}
-	expect.Equal(t, f.Quoted.Packet.String(), "udp,nw_src=192.168.10.5,nw_dst=192.168.10.6,nw_tos=0,nw_ecn=0,nw_ttl=64,tp_src=20013,tp_dst=53")
+	expect.Equal(t, f.Quoted.Packet.String(),
+		"udp,nw_src=192.168.10.5,nw_dst=192.168.10.6,nw_tos=0,nw_ecn=0,nw_ttl=64,tp_src=20013,tp_dst=53")
 }
 
 // TestOnlyFramesWithoutEthernetHeaderAreErrors cuts frames: what there is of them can be
@@ -139,7 +145,8 @@ func TestOnlyFramesWithoutEthernetHeaderAreErrors(t *testing.T) {
 			if (err != nil) != (size < 14) {
 				t.Errorf("%s: %d bytes: %v", name, size, err)
 			}
-			if err == nil && f.Packet.EtherType() == flow.IPv4 && size < 14+20+8 && !f.Headless && f.Datagram == 0 && name != "GRE" && name != "TCP in a VLAN" {
+			if err == nil && f.Packet.EtherType() == flow.IPv4 && size < 14+20+8 && !f.Headless && f.Datagram == 0 &&
+				name != "GRE" && name != "TCP in a VLAN" {
 				t.Errorf("%s: %d bytes have the header of the protocol", name, size)
 			}
 		}
@@ -149,7 +156,8 @@ func TestOnlyFramesWithoutEthernetHeaderAreErrors(t *testing.T) {
 func TestFragmentsNameTheirDatagram(t *testing.T) {
 	frames := unusual()
 	maps.Copy(frames, all())
-	for name, want := range map[string]uint32{"first fragment": 0x4b, "later fragment": 0x4b, "IPv6 first fragment": 0x1234, "IPv6 later fragment": 0x1234, "IPv6 fragment of a whole": 0, "TCP": 0} {
+	for name, want := range map[string]uint32{"first fragment": 0x4b, "later fragment": 0x4b,
+		"IPv6 first fragment": 0x1234, "IPv6 later fragment": 0x1234, "IPv6 fragment of a whole": 0, "TCP": 0} {
 		f, err := sets.Frame(frames[name])
 		if err != nil || f.Datagram != want {
 			t.Errorf("%s: datagram %#x, want %#x (%v)", name, f.Datagram, want, err)

@@ -35,10 +35,12 @@ func capture(t *testing.T, name string) (*host.Host, *workdir.Dir) {
 func TestOpenReadsTheNode(t *testing.T) {
 	h, wd := capture(t, "ovn-openstack-compute")
 	tool := func(args ...string) string {
-		return strings.TrimSpace(strings.ReplaceAll(ovs.Run(t, append([]string{filepath.Join(wd.Bin(), "ovs-vsctl-recorded")}, args...)...), `"`, ""))
+		return strings.TrimSpace(strings.ReplaceAll(ovs.Run(t,
+			append([]string{filepath.Join(wd.Bin(), "ovs-vsctl-recorded")}, args...)...), `"`, ""))
 	}
 	id := func(key string) string { return tool("get", "Open_vSwitch", ".", "external_ids:"+key) }
-	if h.Name != id("hostname") || h.Chassis != id("system-id") || len(h.Encaps) != 1 || h.Encaps[0].String() != id("ovn-encap-ip") {
+	if h.Name != id("hostname") || h.Chassis != id("system-id") || len(h.Encaps) != 1 ||
+		h.Encaps[0].String() != id("ovn-encap-ip") {
 		t.Errorf("%s, chassis %s, tunnel addresses %v", h.Name, h.Chassis, h.Encaps)
 	}
 	taps := 0
@@ -60,7 +62,8 @@ func TestOpenReadsTheNode(t *testing.T) {
 	if taps == 0 || h.Conntrack.Table.Len() == 0 || h.Conntrack.Userspace {
 		t.Errorf("%d taps, %d connections", taps, h.Conntrack.Table.Len())
 	}
-	if field, ok := h.OptionField("br-int", odp.Option{Class: "0x102", Type: "0x80", Value: "0x30004"}); !ok || field != "tun_metadata0" {
+	if field, ok := h.OptionField("br-int", odp.Option{Class: "0x102", Type: "0x80", Value: "0x30004"}); !ok ||
+		field != "tun_metadata0" {
 		t.Errorf("OVN's option is %q", field)
 	}
 }

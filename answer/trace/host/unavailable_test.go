@@ -14,8 +14,8 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// TestAdviceDoesNotRepeatWhatWasDone checks what is advised where no ovs-vswitchd of a node runs: not the command that was given and could
-// not help.
+// TestAdviceDoesNotRepeatWhatWasDone checks what is advised where no ovs-vswitchd of a node runs: not the command that
+// was given and could not help.
 func TestAdviceDoesNotRepeatWhatWasDone(t *testing.T) {
 	const again = "wd start --node n1 --chassis all"
 	call := func(node string, args ...string) string {
@@ -29,12 +29,19 @@ func TestAdviceDoesNotRepeatWhatWasDone(t *testing.T) {
 		recorded, runs  string // of OVN; no report of a start where both are empty
 		says, saysNever string
 	}{
-		"nothing was started":                      {[]workdir.Kind{workdir.NB, workdir.SB}, "", "", "which needs a release of OVN that fits, with: " + again, "image add"},
-		"another release ran":                      {[]workdir.Kind{workdir.NB, workdir.SB}, "20.12.0", "23.03.1", "get a container image (of a registry or a file) or a root directory that has OVN 20.12; with its path or name for SOURCE: wd image add SOURCE; then: " + again, "none was synthesised: collect"},
-		"an older release ran":                     {[]workdir.Kind{workdir.SB}, "24.09.2", "23.03.1", "OVN 24.09.2 wrote its databases, and OVN 23.03.1 runs, which can't compute its flows", "none was synthesised: collect"},
-		"this release ran without --chassis":       {[]workdir.Kind{workdir.NB, workdir.SB}, "23.03.0", "23.03.1", "which needs a release of OVN that fits, with: " + again, "image add"},
-		"the release is not known":                 {[]workdir.Kind{workdir.NB}, "", "23.03.1", "which needs a release of OVN that fits, with: " + again, "image add"},
-		"the switch was collected and not started": {[]workdir.Kind{workdir.OVS, workdir.NB}, "", "", "its replica does not run: start it with: wd start --node n1", "--chassis"},
+		"nothing was started": {[]workdir.Kind{workdir.NB, workdir.SB}, "", "",
+			"which needs a release of OVN that fits, with: " + again, "image add"},
+		"another release ran": {[]workdir.Kind{workdir.NB, workdir.SB}, "20.12.0", "23.03.1",
+			"get a container image (of a registry or a file) or a root directory that has OVN 20.12; with its path or name for SOURCE: wd image add SOURCE; then: " + again, "none was synthesised: collect"},
+		"an older release ran": {[]workdir.Kind{workdir.SB}, "24.09.2", "23.03.1",
+			"OVN 24.09.2 wrote its databases, and OVN 23.03.1 runs, which can't compute its flows",
+			"none was synthesised: collect"},
+		"this release ran without --chassis": {[]workdir.Kind{workdir.NB, workdir.SB}, "23.03.0", "23.03.1",
+			"which needs a release of OVN that fits, with: " + again, "image add"},
+		"the release is not known": {[]workdir.Kind{workdir.NB}, "", "23.03.1",
+			"which needs a release of OVN that fits, with: " + again, "image add"},
+		"the switch was collected and not started": {[]workdir.Kind{workdir.OVS, workdir.NB}, "", "",
+			"its replica does not run: start it with: wd start --node n1", "--chassis"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))

@@ -74,7 +74,8 @@ func TestPassServesThePacketsOfItsMegaflow(t *testing.T) {
 			t.Errorf("%s: found %v", name, ok)
 			continue
 		}
-		if ok && (found.Flow.Get("tp_src") != test.packet.Get("tp_src") || found.Flow.Get("nw_frag") != "no" || len(found.Stages) != 1) {
+		if ok && (found.Flow.Get("tp_src") != test.packet.Get("tp_src") || found.Flow.Get("nw_frag") != "no" ||
+			len(found.Stages) != 1) {
 			t.Errorf("%s: the pass is about %s", name, found.Flow)
 		}
 	}
@@ -95,7 +96,8 @@ func TestConnectionStatesAreComparedByFlag(t *testing.T) {
 	passes[0].Megaflow = "recirc_id=0x5,ct_state=+new-est+trk,ct_mark=0/0x1,eth,tcp,in_port=3,nw_frag=no"
 	var c Cache
 	c.Put("n", "br-int", with(t, "recirc_id", "0x5", "ct_state", "new|trk", "ct_mark", "0x2"), passes[0])
-	for state, found := range map[string]bool{"new|trk": true, "new|trk|snat": true, "est|trk": false, "new|est|trk": false, "trk": false} {
+	for state, found := range map[string]bool{"new|trk": true, "new|trk|snat": true, "est|trk": false,
+		"new|est|trk": false, "trk": false} {
 		if _, ok := c.Get("n", "br-int", with(t, "recirc_id", "0x5", "ct_state", state, "ct_mark", "0x4")); ok != found {
 			t.Errorf("ct_state=%s: found %v", state, ok)
 		}

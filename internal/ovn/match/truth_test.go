@@ -33,11 +33,17 @@ func TestProblemsAreThoseOfOVN(t *testing.T) {
 			all = append(all, text)
 		}
 	}
-	for _, f := range []string{"eth.src", "eth.dst", "eth.type", "vlan.tci", "vlan.vid", "vlan.pcp", "ip.proto", "ip.dscp", "ip.ecn", "ip.ttl", "ip.frag", "ip4.src", "ip6.src", "ip6.label", "arp.op", "arp.spa", "arp.sha", "tcp.src", "tcp.flags", "udp.dst", "sctp.src", "icmp4.type", "icmp4.code", "icmp6.type", "icmp6.code", "nd.target", "nd.sll", "reg0", "ct_mark"} {
+	for _, f := range []string{"eth.src", "eth.dst", "eth.type", "vlan.tci", "vlan.vid", "vlan.pcp", "ip.proto", "ip.dscp",
+		"ip.ecn", "ip.ttl", "ip.frag", "ip4.src", "ip6.src", "ip6.label", "arp.op", "arp.spa", "arp.sha", "tcp.src",
+		"tcp.flags", "udp.dst", "sctp.src", "icmp4.type", "icmp4.code", "icmp6.type", "icmp6.code", "nd.target", "nd.sll",
+		"reg0", "ct_mark"} {
 		all = append(all, f+" != 1", f+" < 2")
 	}
-	all = append(all, `inport != "p"`, `!(inport != "p")`, `!(inport == "p")`, `"p" != inport`, "!(ip.proto == 6 && tcp.dst == 1)", "!(!(ip.proto == 6))", "1 < ip.ttl < 5", "6 == ip.proto")
-	for _, p := range []string{"eth.bcast", "eth.mcast", "vlan.present", "ip4", "ip6", "ip", "ip4.mcast", "ip6.mcast", "ip6.mcast_rsvd", "icmp", "icmp4", "icmp6", "igmp", "mldv1", "mldv2", "tcp", "udp", "sctp", "arp", "rarp", "nd", "nd_ns", "nd_na", "nd_rs", "nd_ra", "ip.is_frag", "ip.later_frag", "ip.first_frag"} {
+	all = append(all, `inport != "p"`, `!(inport != "p")`, `!(inport == "p")`, `"p" != inport`,
+		"!(ip.proto == 6 && tcp.dst == 1)", "!(!(ip.proto == 6))", "1 < ip.ttl < 5", "6 == ip.proto")
+	for _, p := range []string{"eth.bcast", "eth.mcast", "vlan.present", "ip4", "ip6", "ip", "ip4.mcast", "ip6.mcast",
+		"ip6.mcast_rsvd", "icmp", "icmp4", "icmp6", "igmp", "mldv1", "mldv2", "tcp", "udp", "sctp", "arp", "rarp", "nd",
+		"nd_ns", "nd_na", "nd_rs", "nd_ra", "ip.is_frag", "ip.later_frag", "ip.first_frag"} {
 		all = append(all, p, "!"+p)
 	}
 	for i, text := range all {
@@ -45,7 +51,8 @@ func TestProblemsAreThoseOfOVN(t *testing.T) {
 	}
 	central.Nbctl("--wait=sb", "sync")
 	log := filepath.Join(central.Dir, "trace.log")
-	central.Run("ovn-trace", "--db="+central.Remote, "-vconsole:off", "--log-file="+log, "sw", `inport == "p" && eth.src == 02:00:00:00:00:01 && ip4.src == 10.0.0.1`)
+	central.Run("ovn-trace", "--db="+central.Remote, "-vconsole:off", "--log-file="+log, "sw",
+		`inport == "p" && eth.src == 02:00:00:00:00:01 && ip4.src == 10.0.0.1`)
 	written, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,8 @@ func BenchmarkNames(b *testing.B) {
 	var n *Names
 	b.Run("completion", func(b *testing.B) {
 		for b.Loop() {
-			if found := load(b, &ovn.Deployment{NB: index(large.NB)}).Complete("ns17/", 100); len(found) != 80 && len(found) != 100 {
+			if found := load(b, &ovn.Deployment{NB: index(large.NB)}).Complete("ns17/", 100); len(found) != 80 &&
+				len(found) != 100 {
 				b.Fatal(len(found))
 			}
 		}

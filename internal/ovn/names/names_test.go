@@ -43,7 +43,8 @@ func captured(t *testing.T, name string) (*Names, captures.Node) {
 	t.Helper()
 	for _, node := range captures.Nodes(t) {
 		if node.Name == name {
-			return load(t, &ovn.Deployment{NB: open(t, node.NB), SB: open(t, node.SB), Nodes: []ovn.Node{{Name: "here", OVS: open(t, node.OVS)}}}), node
+			return load(t, &ovn.Deployment{NB: open(t, node.NB), SB: open(t, node.SB),
+				Nodes: []ovn.Node{{Name: "here", OVS: open(t, node.OVS)}}}), node
 		}
 	}
 	t.Fatalf("no capture %s", name)
@@ -64,12 +65,14 @@ func TestEndpointsOfCaptures(t *testing.T) {
 	for capture, names := range map[string]map[string]string{
 		"ovn-kubernetes-worker": {
 			"ns1/client": "ns1_client", "pod/ns1/client": "ns1_client", "ns1_client": "ns1_client", "NS1/Client": "ns1_client",
-			"0a:58:0a:f4:01:05": "ns1_client", "0A:58:0A:F4:01:05": "ns1_client", "10.244.1.5": "ns1_client", "::ffff:10.244.1.5": "ns1_client",
-			"node/ovn-worker": "k8s-ovn-worker", "k8s-ovn-worker": "k8s-ovn-worker",
+			"0a:58:0a:f4:01:05": "ns1_client", "0A:58:0A:F4:01:05": "ns1_client", "10.244.1.5": "ns1_client",
+			"::ffff:10.244.1.5": "ns1_client",
+			"node/ovn-worker":   "k8s-ovn-worker", "k8s-ovn-worker": "k8s-ovn-worker",
 			"10.96.10.10:80": "", "10.96.10.10": "", "Service_web_TCP": "", "rtoj-GR_ovn-worker": "rtoj-GR_ovn-worker",
 		},
 		"ovn-openstack-compute": {
-			"p-vm1": "p-vm1", "fd00:10::5": "p-vm1", "FD00:10:0::5": "p-vm1", "p-sub": "p-sub", "192.168.10.100": "p-vip", "172.24.4.21": "",
+			"p-vm1": "p-vm1", "fd00:10::5": "p-vm1", "FD00:10:0::5": "p-vm1", "p-sub": "p-sub", "192.168.10.100": "p-vip",
+			"172.24.4.21": "",
 		},
 	} {
 		n, _ := captured(t, capture)
@@ -163,7 +166,8 @@ func TestFirstPacketIsThatOfTheCapture(t *testing.T) {
 			}
 			from, err := n.Find(fields["dl_src"], Filter{})
 			src, dst := fields["nw_src"]+fields["ipv6_src"], fields["nw_dst"]+fields["ipv6_dst"]
-			if err != nil || dst == "" || !strings.HasPrefix(line, "br-int|") || fields["tun_src"] != "" || !strings.Contains(fmt.Sprint(from.IPs), src) {
+			if err != nil || dst == "" || !strings.HasPrefix(line, "br-int|") || fields["tun_src"] != "" ||
+				!strings.Contains(fmt.Sprint(from.IPs), src) {
 				continue
 			}
 			compared++

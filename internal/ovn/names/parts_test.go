@@ -33,7 +33,8 @@ func inPart(t *testing.T, text string, known map[string]workdir.KnownTable) *ovn
 		t.Fatal(err)
 	}
 	entry := workdir.File{Path: "host/" + workdir.HostParts(workdir.NB), Partial: &workdir.Partial{Tables: known}}
-	manifest := workdir.Manifest{Format: workdir.FormatVersion, Collections: []workdir.Collection{{Kind: workdir.Host, Files: []workdir.File{entry}}}}
+	manifest := workdir.Manifest{Format: workdir.FormatVersion,
+		Collections: []workdir.Collection{{Kind: workdir.Host, Files: []workdir.File{entry}}}}
 	if err := workdir.WriteUnsynced(filepath.Join(wd.Path(), "manifest.json"), manifest); err != nil {
 		t.Fatal(err)
 	}
@@ -45,12 +46,14 @@ func inPart(t *testing.T, text string, known map[string]workdir.KnownTable) *ovn
 	return d
 }
 
-// TestKnownRowsNameEndpoints checks that ports of which some columns are known are endpoints, and that a packet between them says that it may
-// be another one.
+// TestKnownRowsNameEndpoints checks that ports of which some columns are known are endpoints, and that a packet
+// between them says that it may be another one.
 func TestKnownRowsNameEndpoints(t *testing.T) {
 	d := inPart(t, "Logical_Switch table\n_uuid : "+acl+"\nname : sw0\nports : ["+knownA+", "+knownB+"]\n"+
-		"Logical_Switch_Port table\n_uuid : "+knownA+"\nname : vm1\naddresses : [\"0a:00:00:00:00:01 10.0.0.1\"]\n\n_uuid : "+knownB+"\nname : vm2\naddresses : [\"0a:00:00:00:00:02 10.0.0.2\"]\n",
-		map[string]workdir.KnownTable{"Logical_Switch": {Rows: 1, All: true, Columns: []string{"_uuid", "name", "ports"}}, "Logical_Switch_Port": {Rows: 2, Columns: []string{"_uuid", "addresses", "name"}}})
+		"Logical_Switch_Port table\n_uuid : "+knownA+"\nname : vm1\naddresses : [\"0a:00:00:00:00:01 10.0.0.1\"]\n\n_uuid : "+
+		knownB+"\nname : vm2\naddresses : [\"0a:00:00:00:00:02 10.0.0.2\"]\n",
+		map[string]workdir.KnownTable{"Logical_Switch": {Rows: 1, All: true, Columns: []string{"_uuid", "name", "ports"}},
+			"Logical_Switch_Port": {Rows: 2, Columns: []string{"_uuid", "addresses", "name"}}})
 	known := load(t, d)
 	from, err := known.Find("vm1", Filter{})
 	if err != nil {
@@ -72,11 +75,13 @@ func TestKnownColumnsAreInWords(t *testing.T) {
 		known   []string
 		want    string
 	}{
-		"all":         {"name : deny\naction : drop\npriority : 7\ndirection : to-lport\nmatch : ip4\nexternal_ids : {}\n", nil, "ACL deny (priority 7, drop)"},
+		"all": {"name : deny\naction : drop\npriority : 7\ndirection : to-lport\nmatch : ip4\nexternal_ids : {}\n",
+			nil, "ACL deny (priority 7, drop)"},
 		"no priority": {"name : deny\naction : drop\n", []string{"_uuid", "action", "name"}, "ACL deny"},
 		"no name":     {"priority : 7\n", []string{"_uuid", "priority"}, "ACL " + acl},
 	} {
-		d := inPart(t, "ACL table\n_uuid : "+acl+"\n"+c.columns, map[string]workdir.KnownTable{"ACL": {Rows: 1, Columns: c.known}})
+		d := inPart(t, "ACL table\n_uuid : "+acl+"\n"+c.columns,
+			map[string]workdir.KnownTable{"ACL": {Rows: 1, Columns: c.known}})
 		words, err := rules.New(d.Named().NB, nil).DescribeNorthbound("ACL", acl)
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,8 @@ func TestSetsOfTheLab(t *testing.T) {
 			n := load(t, zones...)
 			comparePackets(t, s, n)
 			for _, p := range s.Packets {
-				if p.Rule != nil && p.Rule.Kind != "flow" && !slices.ContainsFunc(words, func(text string) bool { return isNamedAfter(text, p.Rule) }) {
+				if p.Rule != nil && p.Rule.Kind != "flow" &&
+					!slices.ContainsFunc(words, func(text string) bool { return isNamedAfter(text, p.Rule) }) {
 					t.Errorf("%s: no rule is named after %s %s", p.Shows, p.Rule.Kind, p.Rule.Name)
 				}
 			}
@@ -120,7 +121,8 @@ func comparePackets(t *testing.T, s *sets.Set, n *Names) {
 	compared := map[bool]int{}
 	for _, p := range s.Packets {
 		src, dst := field(p.Flow, "nw_src")+field(p.Flow, "ipv6_src"), field(p.Flow, "nw_dst")+field(p.Flow, "ipv6_dst")
-		if p.Class != sets.Delivered || src == "" || strings.Contains(p.Flow, "dl_dst=ff:ff") || notFirst.MatchString(p.Shows) {
+		if p.Class != sets.Delivered || src == "" || strings.Contains(p.Flow, "dl_dst=ff:ff") ||
+			notFirst.MatchString(p.Shows) {
 			continue
 		}
 		from, err := n.Find(field(p.Flow, "dl_src"), Filter{})
@@ -152,7 +154,8 @@ func comparePackets(t *testing.T, s *sets.Set, n *Names) {
 			continue // a port without the firewall has no address in the flows
 		}
 		compared[outside]++
-		if field(got.Flow, "dl_dst") != field(p.Flow, "dl_dst") || field(got.Flow, "dl_vlan") != field(p.Flow, "dl_vlan") || !outside && !slices.Contains(got.Nodes, p.Node) ||
+		if field(got.Flow, "dl_dst") != field(p.Flow, "dl_dst") || field(got.Flow, "dl_vlan") != field(p.Flow, "dl_vlan") ||
+			!outside && !slices.Contains(got.Nodes, p.Node) ||
 			outside && field(got.Flow, "dl_src") != field(p.Flow, "dl_src") {
 			t.Errorf("packet %d (%s): %v %s\nwas sent: %s %s", p.ID, p.Shows, got.Nodes, got.Flow, p.Node, p.Flow)
 		}

@@ -13,8 +13,9 @@ import (
 	"ovs-offline/test/check/expect"
 )
 
-// TestShownNetworkNamesEndpoints checks that what ovn-nbctl show and ovn-sbctl show printed names the endpoints of a node without
-// databases, and gives the first packet between two of them. A database of the node has what its interfaces are for.
+// TestShownNetworkNamesEndpoints checks that what ovn-nbctl show and ovn-sbctl show printed names the endpoints of a
+// node without databases, and gives the first packet between two of them. A database of the node has what its
+// interfaces are for.
 func TestShownNetworkNamesEndpoints(t *testing.T) {
 	wd, err := workdir.Find(t.TempDir())
 	if err != nil {
@@ -34,7 +35,10 @@ func TestShownNetworkNamesEndpoints(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	conf, err := file.IndexPrinted(t.Context(), "conf", map[string][]ovsdb.Record{"Interface": {{UUID: ovsdb.UUIDOf("tap1"), Columns: []ovsdb.Value{{Column: "name", Text: "tap1"}, {Column: "external_ids", Text: "{iface-id=vm1}"}}}}}, t.TempDir())
+	conf, err := file.IndexPrinted(t.Context(), "conf",
+		map[string][]ovsdb.Record{"Interface": {{UUID: ovsdb.UUIDOf("tap1"),
+			Columns: []ovsdb.Value{{Column: "name", Text: "tap1"}, {Column: "external_ids", Text: "{iface-id=vm1}"}}}}},
+		t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +46,10 @@ func TestShownNetworkNamesEndpoints(t *testing.T) {
 	known := load(t, &ovn.Deployment{Nodes: []ovn.Node{{Name: "n1", Dir: wd, OVS: conf}}})
 	got := map[string]string{}
 	for _, endpoint := range known.All() {
-		got[endpoint.LogicalPort] = fmt.Sprint(endpoint.MAC, " ", endpoint.IPs, " ", endpoint.Switch, " ", endpoint.Chassis, " ", endpoint.Node)
+		got[endpoint.LogicalPort] = fmt.Sprint(endpoint.MAC, " ", endpoint.IPs, " ", endpoint.Switch, " ", endpoint.Chassis,
+			" ", endpoint.Node)
 	}
-	expect.Equal(t, got, map[string]string{"vm1": "0a:00:00:00:00:01 [10.0.0.1] sw0 n1 n1", "vm2": "0a:00:00:00:00:02 [10.0.1.2] sw1 n2 ",
+	expect.Equal(t, got, map[string]string{"vm1": "0a:00:00:00:00:01 [10.0.0.1] sw0 n1 n1",
+		"vm2":    "0a:00:00:00:00:02 [10.0.1.2] sw1 n2 ",
 		"r0-sw0": "0a:00:00:00:00:fe [10.0.0.254] r0  ", "r0-sw1": "0a:00:00:00:00:ff [10.0.1.254] r0  "}, "endpoints")
 }

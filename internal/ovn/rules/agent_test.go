@@ -28,7 +28,8 @@ func TestAgentBridgesAreFound(t *testing.T) {
 		}
 		rows["Bridge"][uuidFor(len(rows["Bridge"]))] = ovndb.Row{"name": bridge, "ports": ovndb.Set(references...)}
 	}
-	add("br-int", [3]string{"tap1"}, [3]string{"patch-tun", "patch", "patch-int"}, [3]string{"int-br-ex", "patch", "phy-br-ex"}, [3]string{"tpi-1", "patch", "tpt-1"})
+	add("br-int", [3]string{"tap1"}, [3]string{"patch-tun", "patch", "patch-int"},
+		[3]string{"int-br-ex", "patch", "phy-br-ex"}, [3]string{"tpi-1", "patch", "tpt-1"})
 	add("br-tun", [3]string{"patch-int", "patch", "patch-tun"}, [3]string{"vxlan-1", "vxlan"})
 	add("br-ex", [3]string{"phy-br-ex", "patch", "int-br-ex"}, [3]string{"eth1", "system"})
 	add("tbr-1", [3]string{"tpt-1", "patch", "tpi-1"})
@@ -44,7 +45,8 @@ func TestAgentBridgesAreFound(t *testing.T) {
 			t.Errorf("%s: %v %v", node.Name, got, err)
 		}
 	}
-	if AgentTable(AgentTunnel, 21) != "ARP responder" || AgentTable(AgentIntegration, 21) != "" || AgentTable("", 0) != "" {
+	if AgentTable(AgentTunnel, 21) != "ARP responder" || AgentTable(AgentIntegration, 21) != "" ||
+		AgentTable("", 0) != "" {
 		t.Error("names of tables")
 	}
 }
@@ -56,8 +58,10 @@ func TestReasonsOfTheAgent(t *testing.T) {
 		why    Reason
 		tables []int
 	}{
-		{PortSecurity, []int{0, 25, 60, 71, 93}}, {PortSecurity, []int{0, 24}}, {PortSecurity, []int{0, 25}}, {ACL, []int{60, 71, 72, 93}},
-		{ACL, []int{81, 82, 93}}, {ACL, []int{82}}, {Explicit, []int{0}}, {Explicit, []int{60}}, {Explicit, nil}, {ACL, []int{93, 93}},
+		{PortSecurity, []int{0, 25, 60, 71, 93}}, {PortSecurity, []int{0, 24}}, {PortSecurity, []int{0, 25}},
+		{ACL, []int{60, 71, 72, 93}},
+		{ACL, []int{81, 82, 93}}, {ACL, []int{82}}, {Explicit, []int{0}}, {Explicit, []int{60}}, {Explicit, nil},
+		{ACL, []int{93, 93}},
 	} {
 		expect.Equal(t, AgentReason(c.tables...), c.why, c.tables)
 	}

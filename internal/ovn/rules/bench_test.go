@@ -38,7 +38,8 @@ func BenchmarkRules(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		f := Flow{Cookie: cookieOf(b, uuid), Table: layout.Ingress + number(row, "table_id"), Priority: number(row, "priority"), Layout: layout}
+		f := Flow{Cookie: cookieOf(b, uuid), Table: layout.Ingress + number(row, "table_id"),
+			Priority: number(row, "priority"), Layout: layout}
 		if row.String("pipeline") == "egress" {
 			f.Table += layout.Egress - layout.Ingress
 		}

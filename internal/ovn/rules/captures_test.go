@@ -155,7 +155,8 @@ func compareWithDetrace(t *testing.T, r *Rules, f Flow, block string) int {
 	var want string
 	switch rule.Row {
 	case logicalFlow:
-		want = fmt.Sprintf("Logical flow: table=%d (%s), priority=%d, match=(%s), actions=(%s)", rule.Table, rule.Stage, rule.Priority,
+		want = fmt.Sprintf("Logical flow: table=%d (%s), priority=%d, match=(%s), actions=(%s)", rule.Table, rule.Stage,
+			rule.Priority,
 			strings.Trim(rule.Match, `"`), strings.Trim(rule.Actions, `"`))
 	case "Port_Binding":
 		row, _, _ := r.sb.Row("Port_Binding", rule.UUID)
@@ -172,7 +173,8 @@ func compareWithDetrace(t *testing.T, r *Rules, f Flow, block string) int {
 	if !strings.Contains(block, want) {
 		t.Errorf("cookie %#x: no %q in\n%s", f.Cookie, want, block)
 	}
-	hints := map[string]string{"ACL": "ACL: ", "NAT": "NAT: external IP ", "Logical_Router_Static_Route": "Route: ", "Load_Balancer": "Load Balancer: ",
+	hints := map[string]string{"ACL": "ACL: ", "NAT": "NAT: external IP ", "Logical_Router_Static_Route": "Route: ",
+		"Load_Balancer":         "Load Balancer: ",
 		"Logical_Router_Policy": "Logical Router Policy: ", "QoS": "QoS: ", "Logical_Switch_Port": "Logical Switch Port: ",
 		"Logical_Router_Port": "Logical Router Port: ", "DHCP_Options": "DHCP Options: "}
 	if rule.Row != logicalFlow {
@@ -185,7 +187,8 @@ func compareWithDetrace(t *testing.T, r *Rules, f Flow, block string) int {
 	}
 	if rule.Cause.Table == "ACL" {
 		row, _, _ := r.nb.Row("ACL", rule.Cause.UUID)
-		if !strings.Contains(block, row.String("match")) || !strings.Contains(rule.Words, strconv.Itoa(number(row, "priority"))) {
+		if !strings.Contains(block, row.String("match")) ||
+			!strings.Contains(rule.Words, strconv.Itoa(number(row, "priority"))) {
 			t.Errorf("cookie %#x: %q, but ovn-detrace printed\n%s", f.Cookie, rule.Words, block)
 		}
 	}
@@ -199,8 +202,10 @@ func compareWithDetrace(t *testing.T, r *Rules, f Flow, block string) int {
 // controller/lflow.h.
 func TestTablesOfNewerReleasesAreNamed(t *testing.T) {
 	l := Layout{Ingress: 8, IngressEnd: 39, Egress: 45, EgressEnd: 63}
-	for table, want := range map[int]string{66: "MAC addresses of neighbours", 79: "use of MAC bindings", 80: "conntrack: zone", 81: "conntrack: original IPv4 destination",
-		83: "conntrack: original destination port", 84: "output: flood to remote chassis", 85: "conntrack: state", 86: "conntrack: original protocol", 88: "FDB of remote chassis, learning", 90: "table 90", 50: "egress table 5"} {
+	for table, want := range map[int]string{66: "MAC addresses of neighbours", 79: "use of MAC bindings",
+		80: "conntrack: zone", 81: "conntrack: original IPv4 destination",
+		83: "conntrack: original destination port", 84: "output: flood to remote chassis", 85: "conntrack: state",
+		86: "conntrack: original protocol", 88: "FDB of remote chassis, learning", 90: "table 90", 50: "egress table 5"} {
 		expect.Equal(t, l.TableName(table), want, "table", table)
 	}
 }

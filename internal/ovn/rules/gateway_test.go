@@ -28,7 +28,8 @@ func openstackFlows(t *testing.T) (nb *file.Index, flows []Rule) {
 	}
 	nb, sb := open(t, wd.Database(workdir.NB)), open(t, wd.Database(workdir.SB))
 	r := New(nb, sb)
-	for row, err := range sb.Rows(logicalFlow, "pipeline", "table_id", "priority", "match", "actions", "external_ids", "logical_datapath", "logical_dp_group") {
+	for row, err := range sb.Rows(logicalFlow, "pipeline", "table_id", "priority", "match", "actions", "external_ids",
+		"logical_datapath", "logical_dp_group") {
 		if err != nil {
 			t.Fatal(err)
 		}

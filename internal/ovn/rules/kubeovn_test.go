@@ -18,7 +18,8 @@ func rowID(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-000000000001"
 // kubeOVNRows are rows as the controller of kube-ovn 1.14.10 wrote them.
 func kubeOVNRows() ovndb.Rows {
 	acl := func(priority int, direction, match, action string, ids ...string) ovndb.Row {
-		return ovndb.Row{"priority": priority, "direction": direction, "match": match, "action": action, "tier": 2, "external_ids": ovndb.Map(ids...)}
+		return ovndb.Row{"priority": priority, "direction": direction, "match": match, "action": action, "tier": 2,
+			"external_ids": ovndb.Map(ids...)}
 	}
 	group := func(name string, acl int, ids ...string) ovndb.Row {
 		return ovndb.Row{"name": name, "acls": ovndb.UUID(rowID(acl)), "external_ids": ovndb.Map(ids...)}
@@ -26,9 +27,11 @@ func kubeOVNRows() ovndb.Rows {
 	vendor := ovndb.Map("vendor", "kube-ovn")
 	return ovndb.Rows{
 		"Logical_Router": {
-			rowID(1): {"name": "ovn-cluster", "external_ids": vendor, "policies": ovndb.Set(ovndb.UUID(rowID(51)), ovndb.UUID(rowID(52)), ovndb.UUID(rowID(53)), ovndb.UUID(rowID(54)))},
+			rowID(1): {"name": "ovn-cluster", "external_ids": vendor,
+				"policies": ovndb.Set(ovndb.UUID(rowID(51)), ovndb.UUID(rowID(52)), ovndb.UUID(rowID(53)), ovndb.UUID(rowID(54)))},
 			rowID(2): {"name": "blue", "external_ids": vendor, "policies": ovndb.UUID(rowID(55))},
-			rowID(3): {"name": "edge", "external_ids": vendor, "load_balancer": ovndb.UUID(rowID(63)), "nat": ovndb.Set(ovndb.UUID(rowID(71)), ovndb.UUID(rowID(72)))},
+			rowID(3): {"name": "edge", "external_ids": vendor, "load_balancer": ovndb.UUID(rowID(63)),
+				"nat": ovndb.Set(ovndb.UUID(rowID(71)), ovndb.UUID(rowID(72)))},
 		},
 		"Logical_Switch": {
 			rowID(5): {"name": "vault", "external_ids": vendor, "acls": ovndb.Set(ovndb.UUID(rowID(31)), ovndb.UUID(rowID(32)))},
@@ -36,10 +39,13 @@ func kubeOVNRows() ovndb.Rows {
 			rowID(7): {"name": "shop", "external_ids": vendor, "acls": ovndb.UUID(rowID(33))},
 		},
 		"Logical_Switch_Port": {
-			rowID(10): {"name": "e1.edge", "external_ids": ovndb.Map("associated_sg_default-securitygroup", "false", "ls", "edge-a", "pod", "edge/e1", "vendor", "kube-ovn")},
+			rowID(10): {"name": "e1.edge", "external_ids": ovndb.Map("associated_sg_default-securitygroup", "false", "ls",
+				"edge-a", "pod", "edge/e1", "vendor", "kube-ovn")},
 			rowID(11): {"name": "node-node1", "external_ids": ovndb.Map("ls", "join", "vendor", "kube-ovn")},
-			rowID(12): {"name": "blue-a-blue", "type": "router", "external_ids": ovndb.Map("ls", "blue-a", "vendor", "kube-ovn")},
-			rowID(13): {"name": "localnet.external", "type": "localnet", "external_ids": ovndb.Map("ipv4_network", "172.19.0.0/24", "ls", "external", "vendor", "kube-ovn")},
+			rowID(12): {"name": "blue-a-blue", "type": "router",
+				"external_ids": ovndb.Map("ls", "blue-a", "vendor", "kube-ovn")},
+			rowID(13): {"name": "localnet.external", "type": "localnet",
+				"external_ids": ovndb.Map("ipv4_network", "172.19.0.0/24", "ls", "external", "vendor", "kube-ovn")},
 		},
 		"Logical_Router_Port": {
 			rowID(15): {"name": "blue-blue-a", "external_ids": ovndb.Map("lr", "blue", "vendor", "kube-ovn")},
@@ -48,8 +54,10 @@ func kubeOVNRows() ovndb.Rows {
 		"Port_Group": {
 			rowID(20): group("db.for.front.shop", 40, "np", "shop/db-for-front"),
 			rowID(21): group("node.node1", 41, "node", "node1", "np", "node/node1"),
-			rowID(22): {"name": "shop.node2", "external_ids": ovndb.Map("node", "node2", "np", "shop/node2", "subnet", "shop", "vendor", "kube-ovn")},
-			rowID(23): {"name": "ovn.sg.web", "acls": ovndb.Set(ovndb.UUID(rowID(42)), ovndb.UUID(rowID(43)), ovndb.UUID(rowID(44))), "external_ids": ovndb.Map("sg", "web", "type", "security_group")},
+			rowID(22): {"name": "shop.node2", "external_ids": ovndb.Map("node", "node2", "np", "shop/node2", "subnet", "shop",
+				"vendor", "kube-ovn")},
+			rowID(23): {"name": "ovn.sg.web", "acls": ovndb.Set(ovndb.UUID(rowID(42)), ovndb.UUID(rowID(43)),
+				ovndb.UUID(rowID(44))), "external_ids": ovndb.Map("sg", "web", "type", "security_group")},
 			rowID(30): group("default", 46, "banp", "default"),
 			rowID(24): group("ovn.sg.kubeovn_deny_all", 45, "sg", "kubeovn_deny_all", "type", "security_group"),
 		},
@@ -61,33 +69,48 @@ func kubeOVNRows() ovndb.Rows {
 		},
 		"ACL": {
 			rowID(31): acl(1000, "to-lport", "ip", "drop", "parent", "vault"),
-			rowID(32): acl(1001, "to-lport", "ip4.src == 10.18.0.0/24 && ip4.dst == 10.18.0.0/24", "allow-related", "parent", "vault"),
+			rowID(32): acl(1001, "to-lport", "ip4.src == 10.18.0.0/24 && ip4.dst == 10.18.0.0/24", "allow-related", "parent",
+				"vault"),
 			rowID(33): acl(1010, "to-lport", "udp.dst == 8080", "drop", "parent", "shop", "subnet", "shop"),
 			rowID(40): acl(2000, "to-lport", "outport == @db.for.front.shop && ip", "drop", "parent", "db.for.front.shop"),
-			rowID(41): acl(3000, "to-lport", "ip4.src == 172.18.0.2 && ip4.dst == $node.node1_ip4", "allow-related", "parent", "node.node1"),
-			rowID(42): acl(2290, "from-lport", "inport == @ovn.sg.web && ip4 && ip4.dst == 0.0.0.0/0", "allow-related", "parent", "ovn.sg.web"),
-			rowID(43): acl(2004, "to-lport", "outport == @ovn.sg.web && ip4 && ip4.src == $ovn.sg.web.associated.v4", "allow-related", "parent", "ovn.sg.web"),
+			rowID(41): acl(3000, "to-lport", "ip4.src == 172.18.0.2 && ip4.dst == $node.node1_ip4", "allow-related", "parent",
+				"node.node1"),
+			rowID(42): acl(2290, "from-lport", "inport == @ovn.sg.web && ip4 && ip4.dst == 0.0.0.0/0", "allow-related", "parent",
+				"ovn.sg.web"),
+			rowID(43): acl(2004, "to-lport", "outport == @ovn.sg.web && ip4 && ip4.src == $ovn.sg.web.associated.v4",
+				"allow-related", "parent", "ovn.sg.web"),
 			rowID(44): acl(2005, "from-lport", "inport == @ovn.sg.web && arp", "allow-related", "parent", "ovn.sg.web"),
-			rowID(46): acl(1800, "from-lport", "inport == @default && ip && ip4.dst == $default.egress.0.no.vault.IPv4", "drop", "parent", "default"),
-			rowID(45): acl(2003, "from-lport", "inport == @ovn.sg.kubeovn_deny_all && ip", "drop", "parent", "ovn.sg.kubeovn_deny_all"),
+			rowID(46): acl(1800, "from-lport", "inport == @default && ip && ip4.dst == $default.egress.0.no.vault.IPv4", "drop",
+				"parent", "default"),
+			rowID(45): acl(2003, "from-lport", "inport == @ovn.sg.kubeovn_deny_all && ip", "drop", "parent",
+				"ovn.sg.kubeovn_deny_all"),
 		},
 		"Logical_Router_Policy": {
-			rowID(51): {"priority": 29000, "match": "ip4.src == $shop.node2_ip4", "action": "reroute", "nexthops": "100.64.0.3", "external_ids": ovndb.Map("node", "node2", "subnet", "shop", "vendor", "kube-ovn")},
-			rowID(52): {"priority": 30000, "match": "ip4.dst == 172.18.0.2", "action": "reroute", "nexthops": "100.64.0.2", "external_ids": ovndb.Map("address-family", "4", "node", "node1", "vendor", "kube-ovn")},
-			rowID(53): {"priority": 31000, "match": "ip4.dst == 10.17.0.0/24", "action": "allow", "external_ids": ovndb.Map("subnet", "shop", "vendor", "kube-ovn")},
-			rowID(54): {"priority": 29000, "match": "ip4.src == 10.19.0.0/24", "action": "reroute", "nexthops": "100.64.0.3", "external_ids": ovndb.Map("node2", "100.64.0.3", "subnet", "middle", "vendor", "kube-ovn")},
-			rowID(55): {"priority": 32000, "match": "ip4.src == 10.31.0.0/24", "action": "drop", "nexthops": "", "external_ids": vendor},
+			rowID(51): {"priority": 29000, "match": "ip4.src == $shop.node2_ip4", "action": "reroute", "nexthops": "100.64.0.3",
+				"external_ids": ovndb.Map("node", "node2", "subnet", "shop", "vendor", "kube-ovn")},
+			rowID(52): {"priority": 30000, "match": "ip4.dst == 172.18.0.2", "action": "reroute", "nexthops": "100.64.0.2",
+				"external_ids": ovndb.Map("address-family", "4", "node", "node1", "vendor", "kube-ovn")},
+			rowID(53): {"priority": 31000, "match": "ip4.dst == 10.17.0.0/24", "action": "allow",
+				"external_ids": ovndb.Map("subnet", "shop", "vendor", "kube-ovn")},
+			rowID(54): {"priority": 29000, "match": "ip4.src == 10.19.0.0/24", "action": "reroute", "nexthops": "100.64.0.3",
+				"external_ids": ovndb.Map("node2", "100.64.0.3", "subnet", "middle", "vendor", "kube-ovn")},
+			rowID(55): {"priority": 32000, "match": "ip4.src == 10.31.0.0/24", "action": "drop", "nexthops": "",
+				"external_ids": vendor},
 		},
 		"Load_Balancer": {
-			rowID(61): {"name": "cluster-tcp-loadbalancer", "protocol": "tcp", "vips": ovndb.Map("10.96.161.24:5432", "10.17.0.11:8080", "10.96.222.47:80", "10.16.0.2:8080", "10.96.222.47:443", "10.16.0.2:8443")},
+			rowID(61): {"name": "cluster-tcp-loadbalancer", "protocol": "tcp",
+				"vips": ovndb.Map("10.96.161.24:5432", "10.17.0.11:8080", "10.96.222.47:80", "10.16.0.2:8080", "10.96.222.47:443",
+					"10.16.0.2:8443")},
 			rowID(62): {"name": "vpc-blue-tcp-sess-load", "protocol": "tcp"},
 			rowID(63): {"name": "edge-dnat", "protocol": "tcp", "vips": ovndb.Map("172.19.0.52:80", "10.40.0.3:8080")},
 		},
 		"NAT": {
 			rowID(71): {"type": "snat", "external_ip": "172.19.0.50", "logical_ip": "10.40.0.0/24"},
-			rowID(72): {"type": "dnat_and_snat", "external_ip": "172.19.0.51", "logical_ip": "10.40.0.2", "logical_port": "e1.edge", "external_mac": "be:f6:68:d0:d4:93"},
+			rowID(72): {"type": "dnat_and_snat", "external_ip": "172.19.0.51", "logical_ip": "10.40.0.2",
+				"logical_port": "e1.edge", "external_mac": "be:f6:68:d0:d4:93"},
 		},
-		"DHCP_Options": {rowID(80): {"cidr": "10.32.0.0/24", "external_ids": ovndb.Map("ls", "green-a", "protocol", "IPv4", "vendor", "kube-ovn")}},
+		"DHCP_Options": {rowID(80): {"cidr": "10.32.0.0/24",
+			"external_ids": ovndb.Map("ls", "green-a", "protocol", "IPv4", "vendor", "kube-ovn")}},
 	}
 }
 
@@ -98,9 +121,12 @@ func kubeOVNRules(t *testing.T) *Northbound {
 	nb.Add(kubeOVNRows())
 	file := nb.Close()
 	text, err := services.Marshal([]services.Service{
-		{Namespace: "shop", Name: "db", Addresses: []string{"10.96.161.24"}, Ports: []services.Port{{Protocol: "tcp", Port: 5432}}},
-		{Namespace: "front", Name: "web", Addresses: []string{"10.96.222.47"}, Ports: []services.Port{{Protocol: "tcp", Port: 80}}},
-		{Namespace: "front", Name: "tls", Addresses: []string{"10.96.222.47"}, Ports: []services.Port{{Protocol: "tcp", Port: 443}}},
+		{Namespace: "shop", Name: "db", Addresses: []string{"10.96.161.24"},
+			Ports: []services.Port{{Protocol: "tcp", Port: 5432}}},
+		{Namespace: "front", Name: "web", Addresses: []string{"10.96.222.47"},
+			Ports: []services.Port{{Protocol: "tcp", Port: 80}}},
+		{Namespace: "front", Name: "tls", Addresses: []string{"10.96.222.47"},
+			Ports: []services.Port{{Protocol: "tcp", Port: 443}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -193,12 +219,20 @@ func TestACLInPlaceOfAnother(t *testing.T) {
 		rule Rule
 		want string
 	}{
-		{"of a subnet", Rule{Pipeline: "egress", Stage: "ls_out_acl_eval", Priority: 2000, Match: "reg8[30..31] == 2 && reg0[9] == 1 && (ip)", Datapath: vault}, "private subnet vault (ACL priority 1000, drop, tier 2)"},
-		{"of another subnet", Rule{Pipeline: "egress", Stage: "ls_out_acl_eval", Priority: 2000, Match: "reg8[30..31] == 2 && reg0[9] == 1 && (ip)", Datapath: ovn.Datapath{Name: "shop", Northbound: rowID(7)}}, ""},
-		{"of a port group", Rule{Pipeline: "egress", Stage: "ls_out_acl_eval", Priority: 3000, Match: "reg8[30..31] == 2 && reg0[9] == 1 && (outport == @db.for.front.shop && ip)"}, "NetworkPolicy shop/db-for-front (ACL priority 2000, drop, tier 2)"},
-		{"another direction", Rule{Pipeline: "ingress", Stage: "ls_in_acl_eval", Priority: 2000, Match: "reg8[30..31] == 2 && reg0[9] == 1 && (ip)", Datapath: vault}, ""},
-		{"another tier", Rule{Pipeline: "egress", Stage: "ls_out_acl_eval", Priority: 2000, Match: "reg8[30..31] == 1 && reg0[9] == 0 && (ip)", Datapath: vault}, ""},
-		{"of no ACL", Rule{Pipeline: "egress", Stage: "ls_out_acl_eval", Priority: 65532, Match: "ct.inv", Datapath: vault}, ""},
+		{"of a subnet", Rule{Pipeline: "egress", Stage: "ls_out_acl_eval", Priority: 2000,
+			Match: "reg8[30..31] == 2 && reg0[9] == 1 && (ip)", Datapath: vault},
+			"private subnet vault (ACL priority 1000, drop, tier 2)"},
+		{"of another subnet", Rule{Pipeline: "egress", Stage: "ls_out_acl_eval", Priority: 2000,
+			Match: "reg8[30..31] == 2 && reg0[9] == 1 && (ip)", Datapath: ovn.Datapath{Name: "shop", Northbound: rowID(7)}}, ""},
+		{"of a port group", Rule{Pipeline: "egress", Stage: "ls_out_acl_eval", Priority: 3000,
+			Match: "reg8[30..31] == 2 && reg0[9] == 1 && (outport == @db.for.front.shop && ip)"},
+			"NetworkPolicy shop/db-for-front (ACL priority 2000, drop, tier 2)"},
+		{"another direction", Rule{Pipeline: "ingress", Stage: "ls_in_acl_eval", Priority: 2000,
+			Match: "reg8[30..31] == 2 && reg0[9] == 1 && (ip)", Datapath: vault}, ""},
+		{"another tier", Rule{Pipeline: "egress", Stage: "ls_out_acl_eval", Priority: 2000,
+			Match: "reg8[30..31] == 1 && reg0[9] == 0 && (ip)", Datapath: vault}, ""},
+		{"of no ACL", Rule{Pipeline: "egress", Stage: "ls_out_acl_eval", Priority: 65532, Match: "ct.inv", Datapath: vault},
+			""},
 	} {
 		if cause, err := n.cause("fbe24cda", c.rule); err != nil || cause.Words != c.want {
 			t.Errorf("%s: %q %v, want %q", c.what, cause.Words, err, c.want)
@@ -209,7 +243,8 @@ func TestACLInPlaceOfAnother(t *testing.T) {
 // TestNetworksOfKubeOVN names datapaths.
 func TestNetworksOfKubeOVN(t *testing.T) {
 	n := kubeOVNRules(t)
-	for want, d := range map[string]ovn.Datapath{"VPC blue": {Name: "blue", Router: true}, "subnet vault": {Name: "vault"}, "": {Name: "blue"}} {
+	for want, d := range map[string]ovn.Datapath{"VPC blue": {Name: "blue", Router: true}, "subnet vault": {Name: "vault"},
+		"": {Name: "blue"}} {
 		if got := n.called(d); got != want {
 			t.Errorf("%+v: %q, want %q", d, got, want)
 		}

@@ -14,16 +14,20 @@ import (
 // user-defined network.
 func TestFlowsOfOvnkubeNode(t *testing.T) {
 	nb := ovndb.Create(t, ovs.NBSchema)
-	const lsp, ls, lb = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
+	const lsp, ls, lb = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002",
+		"00000000-0000-4000-8000-000000000003"
 	nb.Add(ovndb.Rows{
 		"Logical_Switch_Port": {lsp: {"name": "br-ex_blue_net.blue_node1", "type": "localnet"}},
-		"Logical_Switch":      {ls: {"name": "ext_blue_net.blue_node1", "ports": ovndb.UUID(lsp), "external_ids": ovndb.Map("k8s.ovn.org/network", "blue_net-blue")}},
-		"Load_Balancer": {lb: {"name": "Service_front/web_TCP_node_router+switch_node1", "protocol": "tcp", "vips": ovndb.Map("172.18.0.2:30080", "10.244.1.3:8080"),
+		"Logical_Switch": {ls: {"name": "ext_blue_net.blue_node1", "ports": ovndb.UUID(lsp),
+			"external_ids": ovndb.Map("k8s.ovn.org/network", "blue_net-blue")}},
+		"Load_Balancer": {lb: {"name": "Service_front/web_TCP_node_router+switch_node1", "protocol": "tcp",
+			"vips":         ovndb.Map("172.18.0.2:30080", "10.244.1.3:8080"),
 			"external_ids": ovndb.Map("k8s.ovn.org/kind", "Service", "k8s.ovn.org/owner", "front/web")}},
 	})
 	r := New(open(t, nb.Close()), nil)
 	port := func(number string) string {
-		return map[string]string{"1": "eth0", "2": "patch-br-ex_node1-to-br-int", "3": "patch-br-ex_blue_net.blue_node1-to-br-int"}[number]
+		return map[string]string{"1": "eth0", "2": "patch-br-ex_node1-to-br-int",
+			"3": "patch-br-ex_blue_net.blue_node1-to-br-int"}[number]
 	}
 	for flow, want := range map[string]string{
 		"cookie=0x1892f014b9ce56da, priority=110,tcp,in_port=1,tp_dst=30080 actions=output:2":                                                            "Service front/web, port 30080",
@@ -40,7 +44,8 @@ func TestFlowsOfOvnkubeNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, actions, _ := strings.Cut(flow, " actions=")
-		if _, words, ok := r.Gateway(GatewayFlow{Key: key, Actions: actions, Port: port}); words != want || ok != (want != "") {
+		if _, words, ok := r.Gateway(GatewayFlow{Key: key, Actions: actions, Port: port}); words != want ||
+			ok != (want != "") {
 			t.Errorf("%s: %q, want %q", flow, words, want)
 		}
 	}
@@ -52,7 +57,8 @@ func TestFlowsOfSeveralRowsNameNone(t *testing.T) {
 	nb := ovndb.Create(t, ovs.NBSchema)
 	uuid := func(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 	nb.Add(ovndb.Rows{
-		"Load_Balancer": {uuid(1): {"name": "web", "vips": ovndb.Map("172.18.0.3:30080", "10.244.1.3:8080")}, uuid(2): {"name": "red", "vips": ovndb.Map("172.18.0.3:30090", "10.30.0.4:8080")}},
+		"Load_Balancer": {uuid(1): {"name": "web", "vips": ovndb.Map("172.18.0.3:30080", "10.244.1.3:8080")},
+			uuid(2): {"name": "red", "vips": ovndb.Map("172.18.0.3:30090", "10.30.0.4:8080")}},
 		"Logical_Router_Static_Route": {uuid(3): {"ip_prefix": "10.244.1.4/32", "nexthop": "172.18.0.1", "policy": "src-ip"},
 			uuid(4): {"ip_prefix": "10.244.1.5/32", "nexthop": "172.18.0.1", "policy": "src-ip"}},
 	})
@@ -61,7 +67,8 @@ func TestFlowsOfSeveralRowsNameNone(t *testing.T) {
 		{"Load_Balancer", uuid(1), "ip && ip4.dst == 172.18.0.3", "load balancers with the address 172.18.0.3"},
 		{"Load_Balancer", uuid(1), "ct.new && ip4.dst == 172.18.0.3 && reg1[0..15] == 30080", "load balancer web"},
 		{"Logical_Router_Static_Route", uuid(3), "reg8[0..15] == 1 && reg8[16..31] == 1", "routes via 172.18.0.1"},
-		{"Logical_Router_Static_Route", uuid(3), "reg7 == 0 && ip4.src == 10.244.1.4/32", "route for source 10.244.1.4/32 via 172.18.0.1"},
+		{"Logical_Router_Static_Route", uuid(3), "reg7 == 0 && ip4.src == 10.244.1.4/32",
+			"route for source 10.244.1.4/32 via 172.18.0.1"},
 	} {
 		row, ok, err := r.nb.Row(c.table, c.uuid)
 		if err != nil || !ok {

@@ -33,21 +33,25 @@ func dropped() map[string][]planted {
 			{"dl_src=fa:16:3e:99:99:99", PortSecurity, "port security of port a1f0c2d4-11aa-4e01-8b3c-0d5e6f700001", "", 0},
 			{"nw_src=192.168.10.99,", PortSecurity, "port security of port a1f0c2d4-11aa-4e01-8b3c-0d5e6f700001", "", 0},
 			{"arp_spa=192.168.10.66", PortSecurity, "port security of port a1f0c2d4", "", 0},
-			{"tp_src=4000,tp_dst=23,", ACL, "security group 5b6f7081-92a3-44b4-85c6-d7e8f9a0b101 (ACL priority 1005, reject)", "telnet", 0},
+			{"tp_src=4000,tp_dst=23,", ACL, "security group 5b6f7081-92a3-44b4-85c6-d7e8f9a0b101 (ACL priority 1005, reject)",
+				"telnet", 0},
 			{"tp_dst=9999,", ACL, "default drop (port group neutron_pg_drop) (ACL priority 1001, drop)", "drop-in", 0},
 			{"nw_src=192.168.10.6,nw_dst=192.168.10.5,tp_src=4000,tp_dst=80,", ACL, "neutron_pg_drop", "drop-in", 0},
 			{"nw_dst=198.51.100.9,icmp_type=8,icmp_code=0,nw_ttl=1", TTL, "router port lrp-main-blue", "", 0},
 			{"nw_dst=192.168.10.104,", Explicit, "load balancer lb-empty, which has no backends", "", 45},
 			{"nw_dst=10.66.1.1,", NoRoute, "route 10.66.0.0/16 via discard", "", 0},
-			{"nw_dst=203.0.113.9,tp_src=4000,tp_dst=443", Explicit, "policy route priority 200: ip4.src == 192.168.20.5 && ip4.dst == 203.0.113.0/24, drop", "", 0},
+			{"nw_dst=203.0.113.9,tp_src=4000,tp_dst=443", Explicit,
+				"policy route priority 200: ip4.src == 192.168.20.5 && ip4.dst == 203.0.113.0/24, drop", "", 0},
 		},
 		"kubernetes": {
 			{"nw_src=10.244.3.66,", PortSecurity, "port security of pod default/web-1 (port default_web-1)", "", 0},
 			{"nw_dst=10.244.2.5,tp_src=4000,tp_dst=8080,nw_ttl=1", TTL, "router port rtos-ovn-worker2", "", 0},
-			{"nw_src=10.244.3.5,nw_dst=10.244.3.8,tp_src=4000,tp_dst=22,", ACL, "ACL NP:shop:ingress (priority 1000, drop)", "NP:shop:ingress", 0},
+			{"nw_src=10.244.3.5,nw_dst=10.244.3.8,tp_src=4000,tp_dst=22,", ACL, "ACL NP:shop:ingress (priority 1000, drop)",
+				"NP:shop:ingress", 0},
 			{"nw_dst=10.244.3.7,tp_src=4000,tp_dst=9999,", ACL, "ACL NP:shop:egress (priority 1000, drop)", "NP:shop:egress", 0},
 			{"nw_src=10.244.3.5,nw_dst=203.0.113.9,", ACL, "ACL (priority 9999, drop)", "", 0},
-			{"nw_dst=10.96.9.9,", Explicit, "load balancer Service_kube-system/no-endpoints_TCP_cluster, which has no backends", "", 45},
+			{"nw_dst=10.96.9.9,", Explicit, "load balancer Service_kube-system/no-endpoints_TCP_cluster, which has no backends",
+				"", 45},
 		},
 		"ovn-kubernetes-worker": {
 			{"nw_dst=10.244.1.200,", NoSuchPort, "", "", 0},
@@ -96,7 +100,10 @@ func checkReasons(t *testing.T, node captures.Node, want []planted) {
 		if actions == "drop" && (!slices.Contains(reasons(), d.Reason) || d.Stage == "" || d.Rule.Words == "") {
 			t.Errorf("%s: %+v", packet, d)
 		}
-		at := slices.IndexFunc(want, func(p planted) bool { return strings.Contains(packet+",", p.packet) && !p.since(end.Layout) })
+		at := slices.IndexFunc(want, func(p planted) bool {
+			return strings.Contains(packet+",", p.packet) &&
+				!p.since(end.Layout)
+		})
 		if at < 0 {
 			if actions == "drop" {
 				t.Logf("%s: %s in %s: %s", packet, d.Reason, d.Stage, d.Rule.Words)
@@ -106,7 +113,8 @@ func checkReasons(t *testing.T, node captures.Node, want []planted) {
 		p := want[at]
 		met[p.packet] = true
 		if d.Reason != p.reason || !strings.Contains(d.Rule.Words, p.words) || p.acl != "" && d.Rule.Cause.Name != p.acl {
-			t.Errorf("%s: %s in %s: %s (ACL %q)\nwant %s: %s (ACL %q)\n%s", packet, d.Reason, d.Stage, d.Rule.Words, d.Rule.Cause.Name,
+			t.Errorf("%s: %s in %s: %s (ACL %q)\nwant %s: %s (ACL %q)\n%s", packet, d.Reason, d.Stage, d.Rule.Words,
+				d.Rule.Cause.Name,
 				p.reason, p.words, p.acl, actions)
 		}
 	}
@@ -146,5 +154,6 @@ func TestRulesOfReleases(t *testing.T) {
 
 // reasons lists all reasons.
 func reasons() []Reason {
-	return []Reason{ACL, NoRoute, TTL, Unresolved, PortSecurity, Disabled, UnknownVLAN, MTU, Meter, NoSuchPort, NotBound, MissingFlow, Failed, Explicit}
+	return []Reason{ACL, NoRoute, TTL, Unresolved, PortSecurity, Disabled, UnknownVLAN, MTU, Meter, NoSuchPort, NotBound,
+		MissingFlow, Failed, Explicit}
 }

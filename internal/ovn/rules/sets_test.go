@@ -45,7 +45,8 @@ func TestDropsOfSetsAreThoseThatWerePlanted(t *testing.T) {
 // first, so that the policy no longer sees the pod's address. A broadcast ends at each
 // receiver on its own. Without a planted rule, ACL is what the lab guessed.
 func otherwise(p *sets.Packet) bool {
-	return p.Shows == "a service that an admin policy denies" || strings.Contains(p.Flow, "dl_dst=ff:ff:ff:ff:ff:ff") || p.Reason == string(ACL) && p.Rule == nil
+	return p.Shows == "a service that an admin policy denies" || strings.Contains(p.Flow, "dl_dst=ff:ff:ff:ff:ff:ff") ||
+		p.Reason == string(ACL) && p.Rule == nil
 }
 
 // walked is a set with a replica of each node, and the rules of each.
@@ -152,7 +153,8 @@ func (w walked) compare(t *testing.T, p *sets.Packet) (named bool) {
 		ok = ok || right
 	}
 	if !ok {
-		t.Errorf("packet %d (%s) was planted to end with %s, %+v; ends:\n  %s\n%s", p.ID, p.Shows, p.Reason, p.Rule, strings.Join(found, "\n  "), p.Flow)
+		t.Errorf("packet %d (%s) was planted to end with %s, %+v; ends:\n  %s\n%s", p.ID, p.Shows, p.Reason, p.Rule,
+			strings.Join(found, "\n  "), p.Flow)
 	}
 	return p.Rule != nil
 }

@@ -16,15 +16,19 @@ import (
 func TestRulesAreInTheWordsOfTheUser(t *testing.T) {
 	c := ovs.StartCentral(t)
 	c.Northd()
-	c.Nbctl("--wait=sb", "ls-add", "worker-1", "--", "lr-add", "r1", "--", "set", "Logical_Router", "r1", "options:chassis=gw",
-		"--", "lsp-add", "worker-1", "ns1_web-0", "--", "lsp-set-addresses", "ns1_web-0", "0a:58:0a:f4:00:03 10.244.0.3 fd00::3",
+	c.Nbctl("--wait=sb", "ls-add", "worker-1", "--", "lr-add", "r1", "--", "set", "Logical_Router", "r1",
+		"options:chassis=gw",
+		"--", "lsp-add", "worker-1", "ns1_web-0", "--", "lsp-set-addresses", "ns1_web-0",
+		"0a:58:0a:f4:00:03 10.244.0.3 fd00::3",
 		"--", "lrp-add", "r1", "rtos-worker-1", "0a:58:0a:f4:00:01", "10.244.0.1/24", "fd00::1/64",
 		"--", "lsp-add", "worker-1", "stor-worker-1", "--", "lsp-set-type", "stor-worker-1", "router",
-		"--", "lsp-set-addresses", "stor-worker-1", "router", "--", "lsp-set-options", "stor-worker-1", "router-port=rtos-worker-1",
+		"--", "lsp-set-addresses", "stor-worker-1", "router", "--", "lsp-set-options", "stor-worker-1",
+		"router-port=rtos-worker-1",
 		"--", "lrp-add", "r1", "rtoe", "0a:58:0a:f4:00:09", "192.0.2.1/24")
 	acl := func(group, ids, name string, rest ...string) {
 		t.Helper()
-		args := []string{"--id=@acl", "create", "ACL", "match=\"outport == @" + group + " && ip4.dst == 10.244.0.3 && tcp.dst == " + rest[2] + "\"",
+		args := []string{"--id=@acl", "create", "ACL",
+			"match=\"outport == @" + group + " && ip4.dst == 10.244.0.3 && tcp.dst == " + rest[2] + "\"",
 			"direction=to-lport", "priority=" + rest[0], "action=" + rest[1]}
 		if ids != "" {
 			args = append(args, "external_ids="+ids)
@@ -37,34 +41,49 @@ func TestRulesAreInTheWordsOfTheUser(t *testing.T) {
 	for _, group := range []string{"a1", "neutron_pg_drop", "pg_5b6f7081_92a3_44b4_85c6_d7e8f9a0b101", "np.ns"} {
 		c.Nbctl("pg-add", group, "ns1_web-0")
 	}
-	c.Nbctl("set", "Port_Group", "pg_5b6f7081_92a3_44b4_85c6_d7e8f9a0b101", "external_ids:neutron\\:security_group_id=5b6f7081-92a3-44b4-85c6-d7e8f9a0b101",
+	c.Nbctl("set", "Port_Group", "pg_5b6f7081_92a3_44b4_85c6_d7e8f9a0b101",
+		"external_ids:neutron\\:security_group_id=5b6f7081-92a3-44b4-85c6-d7e8f9a0b101",
 		"--", "set", "Port_Group", "np.ns", "external_ids:np=ns2/kubeovn")
 	k8s := func(kind, name, more string) string {
-		return `{"k8s.ovn.org/owner-controller"=default-network-controller,"k8s.ovn.org/owner-type"=` + kind + `,"k8s.ovn.org/name"="` + name + `"` + more + `}`
+		return `{"k8s.ovn.org/owner-controller"=default-network-controller,"k8s.ovn.org/owner-type"=` + kind +
+			`,"k8s.ovn.org/name"="` + name + `"` + more + `}`
 	}
-	acl("a1", k8s("NetworkPolicy", "ns2:deny-all", ",direction=Ingress"), "NP:ns2:deny-all:Ingress", "1001", "allow-related", "1")
+	acl("a1", k8s("NetworkPolicy", "ns2:deny-all", ",direction=Ingress"), "NP:ns2:deny-all:Ingress", "1001",
+		"allow-related", "1")
 	acl("a1", k8s("NetpolNamespace", "ns2", ",direction=Ingress,type=defaultDeny"), "NP:ns2:Ingress", "1000", "drop", "2")
-	acl("a1", k8s("AdminNetworkPolicy", "cluster-control", ",direction=Ingress"), "ANP:cluster-control:Ingress:0", "26600", "drop", "3")
-	acl("a1", k8s("BaselineAdminNetworkPolicy", "default", ",direction=Ingress"), "BANP:default:Ingress:0", "1750", "drop", "4")
+	acl("a1", k8s("AdminNetworkPolicy", "cluster-control", ",direction=Ingress"), "ANP:cluster-control:Ingress:0", "26600",
+		"drop", "3")
+	acl("a1", k8s("BaselineAdminNetworkPolicy", "default", ",direction=Ingress"), "BANP:default:Ingress:0", "1750", "drop",
+		"4")
 	acl("a1", k8s("EgressFirewall", "ns3", `,"rule-index"="0"`), "EF:ns3:0", "10000", "drop", "5")
 	acl("a1", "{policy=old,namespace=ns4}", "", "1002", "drop", "6")
 	acl("a1", "", "by-hand", "900", "reject", "7")
 	acl("a1", "", "", "901", "drop", "8")
 	acl("neutron_pg_drop", "", "", "1001", "drop", "9")
-	acl("pg_5b6f7081_92a3_44b4_85c6_d7e8f9a0b101", `{"neutron:security_group_rule_id"="831a9274-3660-414b-89d3-b698c3b2eec2"}`, "", "1002", "allow-related", "10")
+	acl("pg_5b6f7081_92a3_44b4_85c6_d7e8f9a0b101",
+		`{"neutron:security_group_rule_id"="831a9274-3660-414b-89d3-b698c3b2eec2"}`, "", "1002", "allow-related", "10")
 	acl("np.ns", "", "", "2000", "drop", "11")
-	c.Nbctl("lr-route-add", "r1", "198.51.100.0/24", "10.244.0.3", "--", "--policy=src-ip", "lr-route-add", "r1", "10.244.9.0/24", "10.244.0.3",
-		"--", "lr-policy-add", "r1", "200", "ip4.src == 10.244.0.9", "drop", "--", "lr-policy-add", "r1", "100", "ip4.src == 10.244.0.8", "reroute", "10.244.0.3",
+	c.Nbctl("lr-route-add", "r1", "198.51.100.0/24", "10.244.0.3", "--", "--policy=src-ip", "lr-route-add", "r1",
+		"10.244.9.0/24", "10.244.0.3",
+		"--", "lr-policy-add", "r1", "200", "ip4.src == 10.244.0.9", "drop", "--", "lr-policy-add", "r1", "100",
+		"ip4.src == 10.244.0.8", "reroute", "10.244.0.3",
 		"--", "lr-policy-add", "r1", "101", "ip4.src == 10.244.0.6", "reroute", "10.244.0.2",
-		"--", "lr-nat-add", "r1", "snat", "192.0.2.1", "10.244.0.0/24", "--", "lr-nat-add", "r1", "dnat_and_snat", "192.0.2.5", "10.244.0.3",
+		"--", "lr-nat-add", "r1", "snat", "192.0.2.1", "10.244.0.0/24", "--", "lr-nat-add", "r1", "dnat_and_snat",
+		"192.0.2.5", "10.244.0.3",
 		"--", "lr-nat-add", "r1", "snat", "192.0.2.7", "10.244.0.7",
 		"--", "qos-add", "worker-1", "to-lport", "998", "ip4.dst == 10.244.0.3", "dscp=26")
-	c.Nbctl("set", "Logical_Router_Policy", uuidOf(c, "Logical_Router_Policy", "priority=100"), "external_ids:name=egressip-1",
-		"--", "set", "Logical_Router_Policy", uuidOf(c, "Logical_Router_Policy", "priority=101"), "external_ids:EgressSVC=ns1/out",
-		"--", "set", "NAT", uuidOf(c, "NAT", "logical_ip=10.244.0.7"), "external_ids="+k8s("EgressIP", "egressip-1_ns1/web-0", ""))
-	c.Nbctl("--id=@lb", "create", "Load_Balancer", "name=Service_ns2/db_TCP_cluster", "protocol=tcp", `vips="10.96.3.4:5432"="10.244.0.3:5432"`,
-		`external_ids="k8s.ovn.org/kind"=Service,"k8s.ovn.org/owner"="ns2/db"`, "--", "add", "Logical_Switch", "worker-1", "load_balancer", "@lb",
-		"--", "--id=@e", "create", "Load_Balancer", "name=lb-plain", "protocol=tcp", `vips="10.96.3.5:80"=""`, "options:reject=true",
+	c.Nbctl("set", "Logical_Router_Policy", uuidOf(c, "Logical_Router_Policy", "priority=100"),
+		"external_ids:name=egressip-1",
+		"--", "set", "Logical_Router_Policy", uuidOf(c, "Logical_Router_Policy", "priority=101"),
+		"external_ids:EgressSVC=ns1/out",
+		"--", "set", "NAT", uuidOf(c, "NAT", "logical_ip=10.244.0.7"),
+		"external_ids="+k8s("EgressIP", "egressip-1_ns1/web-0", ""))
+	c.Nbctl("--id=@lb", "create", "Load_Balancer", "name=Service_ns2/db_TCP_cluster", "protocol=tcp",
+		`vips="10.96.3.4:5432"="10.244.0.3:5432"`,
+		`external_ids="k8s.ovn.org/kind"=Service,"k8s.ovn.org/owner"="ns2/db"`, "--", "add", "Logical_Switch", "worker-1",
+		"load_balancer", "@lb",
+		"--", "--id=@e", "create", "Load_Balancer", "name=lb-plain", "protocol=tcp", `vips="10.96.3.5:80"=""`,
+		"options:reject=true",
 		"--", "add", "Logical_Switch", "worker-1", "load_balancer", "@e")
 	c.Nbctl("--wait=sb", "sync")
 	c.Stop()
@@ -76,12 +95,14 @@ func TestRulesAreInTheWordsOfTheUser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := Flow{Cookie: cookieOf(t, row.UUID), Table: layout.Ingress + number(row, "table_id"), Priority: number(row, "priority"), Layout: layout}
+		f := Flow{Cookie: cookieOf(t, row.UUID), Table: layout.Ingress + number(row, "table_id"),
+			Priority: number(row, "priority"), Layout: layout}
 		if row.String("pipeline") == "egress" {
 			f.Table += layout.Egress - layout.Ingress
 		}
 		rule, ok, err := r.Find(f)
-		if err != nil || !ok || rule.UUID != row.UUID || rule.Match != row.String("match") || rule.Stage != row.Map("external_ids")["stage-name"] {
+		if err != nil || !ok || rule.UUID != row.UUID || rule.Match != row.String("match") ||
+			rule.Stage != row.Map("external_ids")["stage-name"] {
 			t.Errorf("logical flow %s: %+v %v", row.UUID, rule, err)
 		}
 		words[rule.Words] = true
@@ -147,10 +168,12 @@ func TestOwnersOfKubernetes(t *testing.T) {
 		{"NetpolNode", "blue_blue.net_node1", "", "", "NetworkPolicies: traffic from node node1"},
 		{"EgressIP", "egressip-1_ns1/web-0", "", "", "EgressIP egressip-1 for ns1/web-0"},
 		{"EgressIP", "EIP-No-Reroute-Pod-To-Pod", "", "", "traffic that takes no EgressIP: EIP-No-Reroute-Pod-To-Pod"},
-		{"UDNIsolation", "advertised-network-isolation", "", "", "isolation of user-defined networks: advertised-network-isolation"},
+		{"UDNIsolation", "advertised-network-isolation", "", "",
+			"isolation of user-defined networks: advertised-network-isolation"},
 		{"ClusterNetworkConnect", "red-blue", "", "", "ClusterNetworkConnect red-blue"},
 	} {
-		ids := map[string]string{"k8s.ovn.org/owner-type": c.kind, "k8s.ovn.org/name": c.name, "direction": c.direction, "type": c.what}
+		ids := map[string]string{"k8s.ovn.org/owner-type": c.kind, "k8s.ovn.org/name": c.name, "direction": c.direction,
+			"type": c.what}
 		if got := owned(ids); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.kind, c.name, got, c.want)
 		}
@@ -166,7 +189,8 @@ func TestSetsOfKubernetes(t *testing.T) {
 			"address set of pods of namespace blue with LS{ML:{app: b,},}, IPv6, of network blue/net-blue (a1)"},
 		{"", "", "", "", "", "address set a1"},
 	} {
-		ids := map[string]string{"k8s.ovn.org/owner-type": c.kind, "k8s.ovn.org/name": c.name, "k8s.ovn.org/owner-controller": c.controller, c.more: c.value}
+		ids := map[string]string{"k8s.ovn.org/owner-type": c.kind, "k8s.ovn.org/name": c.name,
+			"k8s.ovn.org/owner-controller": c.controller, c.more: c.value}
 		if got := set("address set", "a1", ids); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}

@@ -69,10 +69,12 @@ func TestFollowersFileIsServed(t *testing.T) {
 	leader, s := clustered(t)
 	dir := filepath.Dir(leader)
 	file := filepath.Join(dir, "db2")
-	ovs.Run(t, "ovsdb-tool", "join-cluster", file, ovsdb.OVS, "unix:"+filepath.Join(dir, "raft2"), "unix:"+filepath.Join(dir, "raft"))
+	ovs.Run(t, "ovsdb-tool", "join-cluster", file, ovsdb.OVS, "unix:"+filepath.Join(dir, "raft2"),
+		"unix:"+filepath.Join(dir, "raft"))
 
 	_, _, err := Standalone(t.Context(), file, filepath.Join(t.TempDir(), "dst"))
-	if !errors.Is(err, ErrJoinOnly) || !strings.Contains(err.Error(), "join-cluster") || !strings.Contains(err.Error(), "another member") {
+	if !errors.Is(err, ErrJoinOnly) || !strings.Contains(err.Error(), "join-cluster") ||
+		!strings.Contains(err.Error(), "another member") {
 		t.Errorf("before it joined: %v", err)
 	}
 
@@ -81,7 +83,8 @@ func TestFollowersFileIsServed(t *testing.T) {
 	s.vsctl(t, "add-port br-int p3")
 	live := s.content(t, ovsdb.OVS)
 	for range 100 {
-		if ovs.Run(t, "ovsdb-client", ovs.Timeout(), "--no-leader-only", "-f", "json", "--pretty", "dump", follower.remote, ovsdb.OVS) == live {
+		if ovs.Run(t, "ovsdb-client", ovs.Timeout(), "--no-leader-only", "-f", "json", "--pretty", "dump", follower.remote,
+			ovsdb.OVS) == live {
 			break
 		}
 	}
@@ -106,7 +109,8 @@ func lastIndex(t *testing.T, file string) (index, term int) {
 // entry returns a log entry that gives the Open_vSwitch row another external id.
 func entry(index, term int, uuid, key string) []byte {
 	return rec("CLUSTER", fmt.Sprintf(`{"term":%d,"index":%d,"eid":"0190fe17-d1ae-7091-a034-%012d","data":[null,`+
-		`{"_is_diff":true,"Open_vSwitch":{"%s":{"external_ids":["map",[["%s","x"]]]}}}]}`, term, index, index*10+term, uuid, key))
+		`{"_is_diff":true,"Open_vSwitch":{"%s":{"external_ids":["map",[["%s","x"]]]}}}]}`, term, index, index*10+term, uuid,
+		key))
 }
 
 func commit(index int) []byte { return rec("CLUSTER", fmt.Sprintf(`{"commit_index":%d}`, index)) }
@@ -114,7 +118,8 @@ func commit(index int) []byte { return rec("CLUSTER", fmt.Sprintf(`{"commit_inde
 // rootUUID returns the UUID of the only row of table Open_vSwitch.
 func rootUUID(t *testing.T, s *server) string {
 	t.Helper()
-	return strings.TrimSpace(ovs.Run(t, "ovs-vsctl", ovs.Timeout(), "--no-wait", "--db="+s.remote, "get", "open", ".", "_uuid"))
+	return strings.TrimSpace(ovs.Run(t, "ovs-vsctl", ovs.Timeout(), "--no-wait", "--db="+s.remote, "get", "open", ".",
+		"_uuid"))
 }
 
 // TestReplacedEntriesAreLeftOut compares with a real ovsdb-server of the same log.
@@ -171,7 +176,8 @@ func TestReplacedSchemaChangeBringsTheOldContentBack(t *testing.T) {
 	n, term := lastIndex(t, file)
 	change := rec("CLUSTER", fmt.Sprintf(`{"term":%d,"index":%d,"eid":"0190fe17-d1ae-7091-a034-000000000001",`+
 		`"data":[{"name":"Open_vSwitch","version":"99.0.0","tables":{}},{}]}`, term, n+1))
-	log := [][]byte{read(t, file), change, entry(n+2, term, root, "stale"), entry(n+1, term+1, root, "kept"), commit(n + 1)}
+	log := [][]byte{read(t, file), change, entry(n+2, term, root, "stale"), entry(n+1, term+1, root, "kept"),
+		commit(n + 1)}
 	dst, _, remarks := standaloneFile(t, write(t, log...))
 	wantRemark(t, remarks, "2 entries", "replaced by a later leader")
 	got := served(t, dst)

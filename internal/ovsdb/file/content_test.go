@@ -19,7 +19,8 @@ func TestReadReturnsTheRowsOfAServer(t *testing.T) {
 	noRemarks(t, remarks)
 	remote := serve(t, file).remote
 	for _, table := range []string{"Open_vSwitch", "Bridge", "Port", "Interface"} {
-		served := strings.Fields(ovs.Run(t, "ovs-vsctl", "--no-wait", "--db="+remote, "--bare", "--columns=_uuid", "list", table))
+		served := strings.Fields(ovs.Run(t, "ovs-vsctl", "--no-wait", "--db="+remote, "--bare", "--columns=_uuid", "list",
+			table))
 		slices.Sort(served)
 		var have []string
 		for _, row := range content.Rows(table) {
@@ -28,13 +29,15 @@ func TestReadReturnsTheRowsOfAServer(t *testing.T) {
 				continue
 			}
 			for _, column := range []string{"name", "type"} {
-				want := strings.TrimSpace(ovs.Run(t, "ovs-vsctl", "--no-wait", "--db="+remote, "--bare", "get", "Interface", row.UUID, column))
+				want := strings.TrimSpace(ovs.Run(t, "ovs-vsctl", "--no-wait", "--db="+remote, "--bare", "get", "Interface",
+					row.UUID, column))
 				if want != row.String(column) && strings.Trim(want, `"`) != row.String(column) {
 					t.Errorf("%s of %s is %q, the server has %q", column, row.UUID, row.String(column), want)
 				}
 			}
 			for key, value := range row.Map("options") {
-				if want := strings.TrimSpace(ovs.Run(t, "ovs-vsctl", "--no-wait", "--db="+remote, "get", "Interface", row.UUID, "options:"+key)); strings.Trim(want, `"`) != value {
+				if want := strings.TrimSpace(ovs.Run(t, "ovs-vsctl", "--no-wait", "--db="+remote, "get", "Interface", row.UUID,
+					"options:"+key)); strings.Trim(want, `"`) != value {
 					t.Errorf("options:%s of %s is %q, the server has %q", key, row.UUID, value, want)
 				}
 			}

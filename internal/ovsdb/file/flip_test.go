@@ -61,7 +61,9 @@ func TestAFlippedBitIsALossOrHarmless(t *testing.T) {
 func southbound(t *testing.T) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	out, err := exec.Command("tar", "-C", dir, "-xf", "../../../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz", "--wildcards", "*/ovnsb_db.db").CombinedOutput()
+	out, err := exec.Command("tar", "-C", dir, "-xf",
+		"../../../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz", "--wildcards",
+		"*/ovnsb_db.db").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -40,7 +40,8 @@ func FuzzInspect(f *testing.F) {
 			t.Fatalf("from %q (%q): %+v, %v", file, remarks, fresh, err)
 		}
 		again2 := t.TempDir() + "/again"
-		if _, remarks, err := Standalone(t.Context(), dst, again2); err != nil || len(remarks) > 0 || !bytes.Equal(read(t, dst), read(t, again2)) {
+		if _, remarks, err := Standalone(t.Context(), dst, again2); err != nil || len(remarks) > 0 ||
+			!bytes.Equal(read(t, dst), read(t, again2)) {
 			t.Fatalf("from %q: the second run changes it: %q, %v", file, remarks, err)
 		}
 	})
@@ -54,8 +55,10 @@ func FuzzRebuild(f *testing.F) {
 		"T":{"indexes":[["n"]],"columns":{"n":{"type":"string"},"m":{"type":{"key":"string","value":"string","min":0,"max":"unlimited"}},
 			"o":{"type":{"key":{"type":"uuid","refTable":"T"}}},"w":{"type":{"key":"string","value":{"type":"uuid","refTable":"T","refType":"weak"},"min":0,"max":5}}}}}}`
 	one := strings.NewReplacer("A", "0190fe17-d1ae-7091-a034-22ade2121dc0", "B", "0190fe17-d1ae-7091-a034-22ade2121dc1")
-	f.Add(one.Replace(`{"R":{"A":{"t":["set",[["uuid","B"]]]}},"T":{"B":{"n":"x","o":["uuid","B"]}}}`), one.Replace(`{"T":{"B":{"n":"y","m":["map",[["a","b"]]]},"A":null},"_is_diff":true}`))
-	f.Add(one.Replace(`{"T":{"A":{"n":"x","o":["uuid","B"]},"B":{"n":"x","o":["uuid","A"]}}}`), one.Replace(`{"T":{"A":{"w":["map",[["k",["uuid","B"]]]]}},"R":{"A":{},"B":{}}}`))
+	f.Add(one.Replace(`{"R":{"A":{"t":["set",[["uuid","B"]]]}},"T":{"B":{"n":"x","o":["uuid","B"]}}}`),
+		one.Replace(`{"T":{"B":{"n":"y","m":["map",[["a","b"]]]},"A":null},"_is_diff":true}`))
+	f.Add(one.Replace(`{"T":{"A":{"n":"x","o":["uuid","B"]},"B":{"n":"x","o":["uuid","A"]}}}`),
+		one.Replace(`{"T":{"A":{"w":["map",[["k",["uuid","B"]]]]}},"R":{"A":{},"B":{}}}`))
 	f.Add(`{"T":null}`, `{"T":{"":{"n":["set",[[],{}]]}},"_is_diff":true}`)
 	captures.Captured(f, "conf.db", 4096, func(content []byte) { f.Add(string(content), "{}") })
 	f.Fuzz(func(t *testing.T, first, second string) {

@@ -52,7 +52,8 @@ func (s *server) content(t *testing.T, db string) string {
 func (s *server) vsctl(t *testing.T, commands ...string) {
 	t.Helper()
 	for _, command := range commands {
-		ovs.Run(t, append([]string{"ovs-vsctl", ovs.Timeout(), "--no-wait", "--db=" + s.remote}, strings.Fields(command)...)...)
+		ovs.Run(t, append([]string{"ovs-vsctl", ovs.Timeout(), "--no-wait", "--db=" + s.remote},
+			strings.Fields(command)...)...)
 	}
 }
 

@@ -130,8 +130,8 @@ func checkAlone(t *testing.T, src, table string, rows []ovsdb.Row, changed time.
 }
 
 // TestIndexHasTheRowsOfTheDatabase compares an index of the databases of all captures with
-// what is read of them, also where they are gzip'd, or damaged in a record: of each database in one of these shapes, and in a
-// sweep in all.
+// what is read of them, also where they are gzip'd, or damaged in a record: of each database in one of these shapes,
+// and in a sweep in all.
 func TestIndexHasTheRowsOfTheDatabase(t *testing.T) {
 	n := 0
 	for _, pattern := range []string{"*nb_db.db", "*sb_db.db", "*conf.db"} {
@@ -141,7 +141,8 @@ func TestIndexHasTheRowsOfTheDatabase(t *testing.T) {
 			}
 			damaged := bytes.Clone(text)
 			damaged[len(damaged)/2] ^= 1
-			shapes := [][]byte{text, files.Gzip(t, text), slices.Concat(text, []byte("text that is no record\n")), text[:len(text)-20], damaged}
+			shapes := [][]byte{text, files.Gzip(t, text), slices.Concat(text, []byte("text that is no record\n")),
+				text[:len(text)-20], damaged}
 			for i, shape := range shapes {
 				if i == n%len(shapes) || sweep.Whole() {
 					checkIndex(t, shape)
@@ -162,13 +163,15 @@ func TestIndexFollowsChanges(t *testing.T) {
 	check := func(what string) {
 		t.Run(what, func(t *testing.T) { checkIndex(t, file) })
 	}
-	add(`{"T":{"` + row + `":{"s":["set",["a","b"]],"n":"\"},{\\"},"` + other + `":{"n":"other"}},"_date":1760000000000}` + "\n")
+	add(`{"T":{"` + row + `":{"s":["set",["a","b"]],"n":"\"},{\\"},"` + other + `":{"n":"other"}},"_date":1760000000000}` +
+		"\n")
 	check("inserted")
 	add(`{"_is_diff":true,"T":{"` + row + `":{"s":["set",["b","c"]]}}}` + "\n")
 	check("difference")
 	add(`{"T":{"` + row + `":{"s":"d"},"` + other + `":{"n":"true"}},"_is_diff" : true}` + "\n")
 	check("mark at the end")
-	add(` { "T" : { "` + row + `" : { "s" : ["set",[]] } , "no-uuid" : { "s" : "x" } } , "U" : null , "V" : { "` + row + `" : {} } } ` + "\n")
+	add(` { "T" : { "` + row + `" : { "s" : ["set",[]] } , "no-uuid" : { "s" : "x" } } , "U" : null , "V" : { "` + row +
+		`" : {} } } ` + "\n")
 	check("whole")
 	add(`{"T":{"` + row + `":null}}` + "\n")
 	check("removed")

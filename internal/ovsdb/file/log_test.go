@@ -21,7 +21,10 @@ import (
 // transactionsOf reads all transactions of a file.
 func transactionsOf(t *testing.T, file string, wanted Selection) ([]*Transaction, *Log) {
 	t.Helper()
-	wanted.Names, wanted.NamedBy = func(_ string, row ovsdb.Row) []string { return []string{row.String("name") + row.String("match")} }, []string{"name", "match"}
+	wanted.Names, wanted.NamedBy = func(_ string,
+		row ovsdb.Row) []string {
+		return []string{row.String("name") + row.String("match")}
+	}, []string{"name", "match"}
 	log, err := OpenLog(t.Context(), nil, file, wanted)
 	if err != nil {
 		t.Fatal(err)
@@ -81,9 +84,11 @@ func northboundCommands() [][]string {
 			[]string{"ls-add", sw},
 			[]string{"lsp-add", sw, port},
 			[]string{"lsp-set-addresses", port, fmt.Sprintf("0a:00:00:00:00:%02x 10.0.0.%d", i, i+1), "unknown"},
-			[]string{"acl-add", sw, "to-lport", "1000", fmt.Sprintf(`outport == "%s" && ip4 && tcp.dst == {80, 443}`, port), "drop"},
+			[]string{"acl-add", sw, "to-lport", "1000", fmt.Sprintf(`outport == "%s" && ip4 && tcp.dst == {80, 443}`, port),
+				"drop"},
 			[]string{"set", "logical_switch_port", port, `external_ids:"neutron:port_name"=web`, "enabled=false"},
-			[]string{"set", "logical_switch_port", port, `external_ids:"neutron:port_name"="a, b=\"c\""`, "tag=7", "--", "set", "nb_global", ".", fmt.Sprintf("nb_cfg=%d", i+1)},
+			[]string{"set", "logical_switch_port", port, `external_ids:"neutron:port_name"="a, b=\"c\""`, "tag=7", "--", "set",
+				"nb_global", ".", fmt.Sprintf("nb_cfg=%d", i+1)},
 			[]string{"lsp-set-addresses", port, "dynamic"},
 			[]string{"set", "logical_switch", sw, fmt.Sprintf("name=renamed%d", i)},
 			[]string{"acl-del", "renamed" + fmt.Sprint(i)},
@@ -110,14 +115,16 @@ func TestLogIsThatOfOvsdbTool(t *testing.T) {
 		}
 		numbered := ovs.Run(t, "ovsdb-tool", "show-log", file)
 		for i, transaction := range list {
-			if line := fmt.Sprintf("record %d: %s ", transaction.Number, transaction.Time.Format("2006-01-02 15:04:05.000")); !clustered && !strings.Contains(numbered, line) {
+			if line := fmt.Sprintf("record %d: %s ", transaction.Number,
+				transaction.Time.Format("2006-01-02 15:04:05.000")); !clustered && !strings.Contains(numbered, line) {
 				t.Errorf("ovsdb-tool does not print %q:\n%s", line, numbered)
 			}
 			if got := asShowLog(transaction); got != printed[i] {
 				t.Fatalf("clustered %v, transaction %d:\n%s\novsdb-tool prints:\n%s", clustered, i, got, printed[i])
 			}
 		}
-		if remarks := strings.Join(log.Remarks(), "\n"); !strings.Contains(remarks, fmt.Sprint("offset ", size)) && !strings.Contains(remarks, "150 bytes") {
+		if remarks := strings.Join(log.Remarks(), "\n"); !strings.Contains(remarks, fmt.Sprint("offset ", size)) &&
+			!strings.Contains(remarks, "150 bytes") {
 			t.Errorf("clustered %v: the cut-off end is not described: %q", clustered, remarks)
 		}
 		for _, m := range moments {
@@ -127,7 +134,8 @@ func TestLogIsThatOfOvsdbTool(t *testing.T) {
 			}
 			s := serve(t, dst)
 			if content := s.content(t, ovsdb.NB); content != m.content {
-				t.Errorf("clustered %v: after %d commands the live server held\n%s\nand the file of then has\n%s", clustered, m.commands, m.content, content)
+				t.Errorf("clustered %v: after %d commands the live server held\n%s\nand the file of then has\n%s", clustered,
+					m.commands, m.content, content)
 			}
 			s.stop()
 		}
@@ -256,10 +264,14 @@ func TestLogGoesOnAfterASchemaConversion(t *testing.T) {
 	if conversion.Schema != "99.0.0" || !conversion.Base || len(conversion.Changes) > 0 || conversion.Rows < 8 {
 		t.Errorf("got %+v, want a conversion to the schema 99.0.0", conversion)
 	}
-	if c := change.Changes[0]; c.Kind != Modified || c.Names[0] != "br-int" || !slices.Equal(c.Columns[0].Added, []string{"a=b"}) {
+	if c := change.Changes[0]; c.Kind != Modified || c.Names[0] != "br-int" ||
+		!slices.Equal(c.Columns[0].Added, []string{"a=b"}) {
 		t.Errorf("got %+v, want that br-int got a=b", c)
 	}
-	if i := slices.IndexFunc(end.Changes, func(c Change) bool { return c.Kind == Deleted && c.Table == "Bridge" && c.OldNames[0] == "br-int" }); i < 0 {
+	if i := slices.IndexFunc(end.Changes, func(c Change) bool {
+		return c.Kind == Deleted && c.Table == "Bridge" &&
+			c.OldNames[0] == "br-int"
+	}); i < 0 {
 		t.Errorf("got %+v, want that br-int was deleted", end)
 	}
 	dst := filepath.Join(t.TempDir(), "then.db")
@@ -287,10 +299,12 @@ func TestLogReadsWhatFileHoldsInPieces(t *testing.T) {
 	text := slices.Concat(schema, formatHeader("JSON", body), body, change)
 	for name, path := range map[string]string{"plain": write(t, text), "gzip": write(t, files.Gzip(t, text))} {
 		list, log := transactionsOf(t, path, Selection{})
-		if len(list) != 2 || !list[0].Base || list[0].Rows != 70000 || list[0].Comment != "compacting database online" || len(log.Remarks()) > 0 {
+		if len(list) != 2 || !list[0].Base || list[0].Rows != 70000 || list[0].Comment != "compacting database online" ||
+			len(log.Remarks()) > 0 {
 			t.Fatalf("%s: %d, %q", name, len(list), log.Remarks())
 		}
-		if c := list[1].Changes; len(c) != 2 || c[0].Names[0] != "m7" || c[0].Columns[0].Old != "7" || c[0].Columns[0].New != "8" || c[1].Kind != Deleted || c[1].OldNames[0] != "m8" {
+		if c := list[1].Changes; len(c) != 2 || c[0].Names[0] != "m7" || c[0].Columns[0].Old != "7" ||
+			c[0].Columns[0].New != "8" || c[1].Kind != Deleted || c[1].OldNames[0] != "m8" {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -302,7 +316,8 @@ func FuzzLog(f *testing.F) {
 		`"m":{"type":{"key":"string","value":"string","min":0,"max":"unlimited"}}}}}}`
 	f.Add(`{"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"name":"a","s":["set",["x"]],"m":["map",[["a","b"]]]}},"_date":1,"_comment":"c"}`,
 		`{"_is_diff":true,"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"s":["set",["x","y"]],"m":["map",[["a","c"]]]}}}`)
-	f.Add(`{"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":null}}`, `{"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"s":[[],{}]}},"_date":"x","_comment":7}`)
+	f.Add(`{"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":null}}`,
+		`{"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"s":[[],{}]}},"_date":"x","_comment":7}`)
 	f.Add(`{"T":7}`, `{"T":{"x":{}}`)
 	f.Fuzz(func(t *testing.T, one, two string) {
 		text := slices.Concat(rec("JSON", schema), rec("JSON", one), rec("JSON", two))

@@ -39,7 +39,8 @@ func TestProgramIsTheLastStatement(t *testing.T) {
 		t.Errorf("a database that states no version: %q", got)
 	}
 	s := serve(t, path)
-	s.vsctl(t, "set open . ovs_version=2.17.9", "set open . ovs_version=3.1.0", `set bridge br-int other_config:x="\"ovs_version\":\"9.9.9\""`)
+	s.vsctl(t, "set open . ovs_version=2.17.9", "set open . ovs_version=3.1.0",
+		`set bridge br-int other_config:x="\"ovs_version\":\"9.9.9\""`)
 	const want = "3.1.0"
 	for what, prepare := range map[string]func() string{
 		"standalone": func() string { return path },
@@ -56,7 +57,8 @@ func TestProgramIsTheLastStatement(t *testing.T) {
 	member, s := clustered(t)
 	s.vsctl(t, "set open . ovs_version="+want)
 	expect.Equal(t, programOf(t, member), want, "clustered")
-	ovs.Run(t, "ovs-appctl", "--target="+s.ctl, "cluster/change-election-timer", "Open_vSwitch", "1500") // a record without data
+	ovs.Run(t, "ovs-appctl", "--target="+s.ctl, "cluster/change-election-timer", "Open_vSwitch",
+		"1500") // a record without data
 	expect.Equal(t, programOf(t, member), want, "clustered, and a later record")
 }
 
@@ -81,7 +83,9 @@ func TestProgramInLargeRecords(t *testing.T) {
 	const statement = `"options":["map",[["northd_internal_version","23.03.1-20.27.0-70.6"]]]`
 	schema := rec("JSON", `{"name":"OVN_Southbound","version":"20.27.0","tables":{"SB_Global":{"columns":{"options":{"type":{"key":"string","value":"string","min":0,"max":"unlimited"}}}}}}`)
 	for _, before := range []int{0, 32<<10 - 60, 64<<10 - 60} {
-		body := `{"Other":{"a":{"match":"` + strings.Repeat("x", before) + `"}},"SB_Global":{"00000000-0000-4000-8000-000000000000":{` + statement + `}},"More":{"b":{"match":"` + strings.Repeat("y", large) + `"}}}`
+		body := `{"Other":{"a":{"match":"` + strings.Repeat("x", before) +
+			`"}},"SB_Global":{"00000000-0000-4000-8000-000000000000":{` + statement + `}},"More":{"b":{"match":"` +
+			strings.Repeat("y", large) + `"}}}`
 		if got := programOf(t, write(t, schema, rec("JSON", body))); got != "23.03.1-20.27.0-70.6" {
 			t.Errorf("after %d bytes: %q", before, got)
 		}

@@ -58,7 +58,8 @@ func TestLargeRecordsAreReadAsStreamsAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := append(append([]byte(`{"Logical_Flow":{"00000000-0000-4000-8000-000000000000":{"match":"`), bytes.Repeat([]byte("x"), large)...), "\"}}}\n"...)
+	body := append(append([]byte(`{"Logical_Flow":{"00000000-0000-4000-8000-000000000000":{"match":"`),
+		bytes.Repeat([]byte("x"), large)...), "\"}}}\n"...)
 	record := append(formatHeader("JSON", body), body...)
 	flipped := bytes.Clone(record)
 	flipped[len(flipped)/2] = '"'
@@ -79,33 +80,48 @@ func TestLargeRecordsAreReadAsStreamsAre(t *testing.T) {
 	tornSnapshot := bytes.Clone(snapshot)
 	tornSnapshot[len(tornSnapshot)/2] = '\\'
 	// A file is unpacked before it is read: outside of a sweep, a row of each form is gzip'd too.
-	packedToo := []string{"a member with entries", "a member, rewritten", "and more records", "flipped", "cut off", "text at the end"}
+	packedToo := []string{"a member with entries", "a member, rewritten", "and more records", "flipped", "cut off",
+		"text at the end"}
 	for name, parts := range map[string][][]byte{
-		"a member": {snapshot}, "a member with entries": {snapshot, entry, committed}, "a member, an entry uncommitted": {snapshot, entry}, "a member, and text": {snapshot, []byte("text\n"), entry, committed},
-		"a member, rewritten":                  {bytes.Replace(snapshot, []byte("127.0.0.1"), []byte("100.0.0.123"), 2), entry, committed},
-		"a member, with blanks":                {member(strings.NewReplacer(":", " : ", ",", " , ", "[", "[ ", "]", " ]").Replace(usual)), entry, committed},
+		"a member": {snapshot}, "a member with entries": {snapshot, entry, committed},
+		"a member, an entry uncommitted": {snapshot, entry},
+		"a member, and text":             {snapshot, []byte("text\n"), entry, committed},
+		"a member, rewritten": {bytes.Replace(snapshot, []byte("127.0.0.1"), []byte("100.0.0.123"), 2),
+			entry, committed},
+		"a member, with blanks": {member(strings.NewReplacer(":", " : ", ",", " , ", "[", "[ ", "]",
+			" ]").Replace(usual)), entry, committed},
 		"a member, nothing else":               {member(`{"prev_data":[SCHEMA,DATA],"name":"OVN_Southbound","server_id":"a","prev_index":2}`)},
 		"a member, its data twice":             {member(`{"server_id":"a","name":"OVN_Southbound","prev_index":2,"prev_data":[SCHEMA,{}],"prev_data":[SCHEMA,DATA]}`)},
 		"a member, its data spelled otherwise": {member(`{"server_id":"a","name":"OVN_Southbound","prev_index":2,"Prev_Data":[SCHEMA,DATA]}`)},
 		"a member, its data escaped":           {member(`{"server_id":"a","name":"OVN_Southbound","prev_index":2,"prev\u005fdata":[SCHEMA,DATA]}`)},
 		"a member, decoys":                     {member(`{"x":"prev_data","y":["prev_data",{"prev_data":[1,{"a":"]}\\\"["}]}],"server_id":"a","name":"OVN_Southbound","prev_index":2,"prev_data":[SCHEMA,DATA],"z":"prev_data"}`), entry, committed},
-		"as it should be":                      {raw, record}, "and more records": {raw, record, raw[bytes.Index(raw, []byte("}\nOVSDB"))+2:]}, "two": {raw, record, record},
-		"blank lines behind": {raw, record, []byte("\n\n"), record}, "text behind": {raw, record, []byte("text\n"), record}, "text at the end": {raw, record, bytes.Repeat([]byte("text"), 1<<19)},
-		"flipped": {raw, flipped, record}, "flipped at the end": {raw, flipped}, "changed": {raw, changed, record}, "cut off": {raw, record[:len(record)-9]},
-		"too long a length": {raw, longer, record, raw[bytes.Index(raw, []byte("}\nOVSDB"))+2:]}, "of a cluster": {raw, other, record},
+		"as it should be":                      {raw, record},
+		"and more records":                     {raw, record, raw[bytes.Index(raw, []byte("}\nOVSDB"))+2:]},
+		"two":                                  {raw, record, record},
+		"blank lines behind":                   {raw, record, []byte("\n\n"), record},
+		"text behind":                          {raw, record, []byte("text\n"), record},
+		"text at the end":                      {raw, record, bytes.Repeat([]byte("text"), 1<<19)},
+		"flipped":                              {raw, flipped, record}, "flipped at the end": {raw, flipped},
+		"changed":           {raw, changed, record},
+		"cut off":           {raw, record[:len(record)-9]},
+		"too long a length": {raw, longer, record, raw[bytes.Index(raw, []byte("}\nOVSDB"))+2:]},
+		"of a cluster":      {raw, other, record},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := bytes.Join(parts, nil)
 			got, gotInfo, gotRemarks := standaloneOf(t, text)
 			want, wantInfo, wantRemarks := standaloneOfStream(t, text)
 			if !bytes.Equal(got, want) || !reflect.DeepEqual(gotInfo, wantInfo) || !slices.Equal(gotRemarks, wantRemarks) {
-				t.Errorf("%d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(got), gotInfo, gotRemarks, len(want), wantInfo, wantRemarks)
+				t.Errorf("%d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(got), gotInfo, gotRemarks, len(want), wantInfo,
+					wantRemarks)
 			}
 			if sweep.Whole() || slices.Contains(packedToo, name) {
 				packed, packedInfo, packedRemarks := standaloneOf(t, files.Gzip(t, text))
 				packedInfo.Gzip = false
-				if !bytes.Equal(got, packed) || !reflect.DeepEqual(gotInfo, packedInfo) || !slices.Equal(gotRemarks, packedRemarks) {
-					t.Errorf("gzip'd: %d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(packed), packedInfo, packedRemarks, len(got), gotInfo, gotRemarks)
+				if !bytes.Equal(got, packed) || !reflect.DeepEqual(gotInfo, packedInfo) ||
+					!slices.Equal(gotRemarks, packedRemarks) {
+					t.Errorf("gzip'd: %d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(packed), packedInfo, packedRemarks, len(got),
+						gotInfo, gotRemarks)
 				}
 			}
 			inspected, err := Inspect(t.Context(), bytes.NewReader(text))
@@ -173,7 +189,8 @@ func BenchmarkStandalone(b *testing.B) {
 	alone := filepath.Join(b.TempDir(), "sb.db")
 	writeLarge(b, alone, 200)
 	clustered := alone + ".clustered"
-	if out, err := exec.Command("ovsdb-tool", "create-cluster", clustered, alone, "tcp:127.0.0.1:6644").CombinedOutput(); err != nil {
+	if out, err := exec.Command("ovsdb-tool", "create-cluster", clustered, alone,
+		"tcp:127.0.0.1:6644").CombinedOutput(); err != nil {
 		b.Skipf("no ovsdb-tool: %v %s", err, out)
 	}
 	for _, src := range []string{alone, clustered} {

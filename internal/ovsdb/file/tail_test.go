@@ -29,7 +29,8 @@ func TestTailHasNoWrongRow(t *testing.T) {
 	}
 	ovs.Run(t, "ovs-appctl", "-t", s.ctl, "ovsdb-server/compact")
 	for i := 40; i < 50; i++ {
-		s.vsctl(t, bridge(i), fmt.Sprintf("set bridge br%d external_ids:id=y other_config:c=d", i-30), fmt.Sprintf("add-port br%d q%d tag=%d", i-20, i, i), fmt.Sprintf("del-br br%d", i-35))
+		s.vsctl(t, bridge(i), fmt.Sprintf("set bridge br%d external_ids:id=y other_config:c=d", i-30),
+			fmt.Sprintf("add-port br%d q%d tag=%d", i-20, i, i), fmt.Sprintf("del-br br%d", i-35))
 	}
 	live, err := ovsdb.Tables(strings.NewReader(ovs.Run(t, "ovsdb-client", "-f", "list", "dump", s.remote, ovsdb.OVS)), "")
 	if err != nil {

@@ -32,11 +32,15 @@ func record(body string) string {
 // header returns the first record of a server of a cluster of two.
 func header(server string) string {
 	return record(fmt.Sprintf(`{"server_id":%q,"cluster_id":%q,"local_address":"tcp:10.0.0.1:6643","name":"T","prev_servers":{%q:"tcp:10.0.0.1:6643",%q:"tcp:10.0.0.2:6643"},`+
-		`"prev_index":1,"prev_term":1,"prev_eid":"`+eid+`","prev_data":[{"name":"T","version":"1.0.0","tables":{"t":{"columns":{"c":{"type":"string"}}}}},{}]}`, server, cluster, serverA, serverB, 1))
+		`"prev_index":1,"prev_term":1,"prev_eid":"`+eid+
+		`","prev_data":[{"name":"T","version":"1.0.0","tables":{"t":{"columns":{"c":{"type":"string"}}}}},{}]}`, server,
+		cluster, serverA, serverB, 1))
 }
 
 func entry(term, index int64) string {
-	return record(fmt.Sprintf(`{"term":%d,"index":%d,"eid":"`+eid+`","data":[null,{"_date":%d,"t":{"%08d-0000-4000-8000-000000000000":{"c":"x"}}}]}`, term, index, index, 1700000000000+index, index))
+	return record(fmt.Sprintf(`{"term":%d,"index":%d,"eid":"`+eid+
+		`","data":[null,{"_date":%d,"t":{"%08d-0000-4000-8000-000000000000":{"c":"x"}}}]}`, term, index, index,
+		1700000000000+index, index))
 }
 
 func commit(index int64) string     { return record(fmt.Sprintf(`{"commit_index":%d}`, index)) }
@@ -61,21 +65,26 @@ func TestFilesAreJudgedAsOvsdbToolJudgesThem(t *testing.T) {
 		text []string
 		want string // part of the reason, "" for a sound file
 	}{
-		"sound":                            {[]string{h, vote(2, serverA), lead(2, serverA), entry(2, 2), commit(2), entry(2, 3)}, ""},
-		"entries that were taken back":     {[]string{h, entry(1, 2), entry(1, 3), vote(2, serverB), entry(2, 2), commit(2)}, ""},
-		"the last committed entry again":   {[]string{h, entry(1, 2), commit(2), entry(1, 2)}, ""},
-		"a committed entry taken back":     {[]string{h, entry(1, 2), entry(1, 3), commit(3), entry(2, 2)}, "those up to 3 are committed"},
-		"entries missing":                  {[]string{h, entry(1, 2), entry(1, 4)}, "are lost"},
-		"an earlier term":                  {[]string{h, entry(3, 2), entry(2, 3)}, "after an entry of term 3"},
-		"the commit index goes back":       {[]string{h, entry(1, 2), entry(1, 3), commit(3), commit(2)}, "back from 3 to 2"},
-		"the commit index is after all":    {[]string{h, entry(1, 2), commit(3)}, "the log ends at entry 2"},
-		"two votes":                        {[]string{h, entry(1, 2), vote(2, serverA), vote(2, serverB)}, "a second server"},
-		"the same vote again":              {[]string{h, entry(1, 2), vote(2, serverA), vote(2, serverA)}, ""},
-		"a vote for an earlier term":       {[]string{h, entry(1, 2), vote(3, serverA), vote(2, serverA)}, "the term was 3"},
-		"two leaders":                      {[]string{h, entry(1, 2), lead(2, serverA), lead(2, serverB)}, "another leader"},
-		"a leader that takes entries back": {[]string{h, vote(2, serverA), lead(2, serverA), entry(2, 2), entry(2, 3), entry(2, 2)}, "while the server is the leader"},
-		"the server has left":              {[]string{h, entry(1, 2), record(`{"note":"left"}`)}, ""},
-		"a server that is not listed":      {[]string{strings.Replace(header("dddddddd-0000-4000-8000-000000000004"), "", "", 1), entry(1, 2)}, "not listed"},
+		"sound": {[]string{h, vote(2, serverA), lead(2, serverA), entry(2, 2), commit(2),
+			entry(2, 3)}, ""},
+		"entries that were taken back": {[]string{h, entry(1, 2), entry(1, 3), vote(2, serverB), entry(2, 2), commit(2)},
+			""},
+		"the last committed entry again": {[]string{h, entry(1, 2), commit(2), entry(1, 2)}, ""},
+		"a committed entry taken back": {[]string{h, entry(1, 2), entry(1, 3), commit(3), entry(2, 2)},
+			"those up to 3 are committed"},
+		"entries missing":               {[]string{h, entry(1, 2), entry(1, 4)}, "are lost"},
+		"an earlier term":               {[]string{h, entry(3, 2), entry(2, 3)}, "after an entry of term 3"},
+		"the commit index goes back":    {[]string{h, entry(1, 2), entry(1, 3), commit(3), commit(2)}, "back from 3 to 2"},
+		"the commit index is after all": {[]string{h, entry(1, 2), commit(3)}, "the log ends at entry 2"},
+		"two votes":                     {[]string{h, entry(1, 2), vote(2, serverA), vote(2, serverB)}, "a second server"},
+		"the same vote again":           {[]string{h, entry(1, 2), vote(2, serverA), vote(2, serverA)}, ""},
+		"a vote for an earlier term":    {[]string{h, entry(1, 2), vote(3, serverA), vote(2, serverA)}, "the term was 3"},
+		"two leaders":                   {[]string{h, entry(1, 2), lead(2, serverA), lead(2, serverB)}, "another leader"},
+		"a leader that takes entries back": {[]string{h, vote(2, serverA), lead(2, serverA), entry(2, 2), entry(2, 3),
+			entry(2, 2)}, "while the server is the leader"},
+		"the server has left": {[]string{h, entry(1, 2), record(`{"note":"left"}`)}, ""},
+		"a server that is not listed": {[]string{strings.Replace(header("dddddddd-0000-4000-8000-000000000004"), "", "",
+			1), entry(1, 2)}, "not listed"},
 	} {
 		path := write(t, "m.db", c.text...)
 		m, err := Read(t.Context(), nil, path)
@@ -108,13 +117,22 @@ func TestTwoFilesAreJudgedAsOvsdbToolJudgesThem(t *testing.T) {
 		a, b []string
 		want string
 	}{
-		"equal":                      {[]string{a, entry(1, 2), entry(2, 3), commit(3)}, []string{b, entry(1, 2), entry(2, 3)}, ""},
-		"one is behind":              {[]string{a, entry(1, 2), entry(2, 3), commit(3)}, []string{b, entry(1, 2)}, ""},
-		"uncommitted entries differ": {[]string{a, entry(1, 2), vote(2, serverA), entry(2, 3)}, []string{b, entry(1, 2), vote(3, serverB), entry(3, 3)}, ""},
-		"entries of one term differ": {[]string{a, entry(1, 2), entry(1, 3)}, []string{b, record(strings.SplitN(other.Replace(entry(1, 2)), "\n", 2)[1]), entry(1, 3)}, "entries from 2 on differ"},
-		"two leaders of a term":      {[]string{a, entry(1, 2), vote(2, serverA), lead(2, serverA)}, []string{b, entry(1, 2), vote(2, serverB), lead(2, serverB)}, "two leaders"},
-		"a leader lacks an entry":    {[]string{a, entry(1, 2), entry(1, 3), commit(3)}, []string{b, entry(1, 2), vote(2, serverB), lead(2, serverB), entry(2, 3)}, "and entry 3 was committed"},
-		"the order of columns":       {[]string{a, record(`{"term":1,"index":2,"eid":"` + fmt.Sprintf(eid, 2) + `","data":[null,{"t":{},"_date":5}]}`)}, []string{b, record(`{"term":1,"index":2,"eid":"` + fmt.Sprintf(eid, 2) + `","data":[null,{"_date":5,"t":{}}]}`)}, ""},
+		"equal": {[]string{a, entry(1, 2), entry(2, 3), commit(3)},
+			[]string{b, entry(1, 2), entry(2, 3)}, ""},
+		"one is behind": {[]string{a, entry(1, 2), entry(2, 3), commit(3)}, []string{b, entry(1, 2)}, ""},
+		"uncommitted entries differ": {[]string{a, entry(1, 2), vote(2, serverA), entry(2, 3)},
+			[]string{b, entry(1, 2), vote(3, serverB), entry(3, 3)}, ""},
+		"entries of one term differ": {[]string{a, entry(1, 2), entry(1, 3)},
+			[]string{b, record(strings.SplitN(other.Replace(entry(1, 2)), "\n", 2)[1]), entry(1, 3)},
+			"entries from 2 on differ"},
+		"two leaders of a term": {[]string{a, entry(1, 2), vote(2, serverA), lead(2, serverA)},
+			[]string{b, entry(1, 2), vote(2, serverB), lead(2, serverB)}, "two leaders"},
+		"a leader lacks an entry": {[]string{a, entry(1, 2), entry(1, 3), commit(3)},
+			[]string{b, entry(1, 2), vote(2, serverB), lead(2, serverB), entry(2, 3)}, "and entry 3 was committed"},
+		"the order of columns": {[]string{a,
+			record(`{"term":1,"index":2,"eid":"` + fmt.Sprintf(eid, 2) + `","data":[null,{"t":{},"_date":5}]}`)},
+			[]string{b, record(`{"term":1,"index":2,"eid":"` + fmt.Sprintf(eid, 2) + `","data":[null,{"_date":5,"t":{}}]}`)},
+			""},
 	} {
 		pathA, pathB := write(t, "a.db", c.a...), write(t, "b.db", c.b...)
 		var members []*Member
@@ -136,7 +154,8 @@ func TestTwoFilesAreJudgedAsOvsdbToolJudgesThem(t *testing.T) {
 		if c.want == "" && why != "" || !strings.Contains(why, c.want) {
 			t.Errorf("%s: %q", name, why)
 		}
-		if out, err := exec.Command("ovsdb-tool", "check-cluster", pathA, pathB).CombinedOutput(); (err != nil) != (why != "") {
+		if out, err := exec.Command("ovsdb-tool", "check-cluster", pathA,
+			pathB).CombinedOutput(); (err != nil) != (why != "") {
 			t.Errorf("%s: we say %q, and check-cluster %v: %s", name, why, err, out)
 		}
 	}
@@ -144,13 +163,15 @@ func TestTwoFilesAreJudgedAsOvsdbToolJudgesThem(t *testing.T) {
 
 func TestStateOfAMember(t *testing.T) {
 	servers := fmt.Sprintf(`{%q:"tcp:10.0.0.1:6643"}`, serverA)
-	m, err := Read(t.Context(), nil, write(t, "m.db", header(serverA), entry(1, 2), commit(2), vote(2, serverB), entry(2, 3),
+	m, err := Read(t.Context(), nil, write(t, "m.db", header(serverA), entry(1, 2), commit(2), vote(2, serverB),
+		entry(2, 3),
 		record(`{"term":2,"index":4,"servers":`+servers+`}`), record(`{"term":2,"index":5,"election_timer":5000}`), commit(4),
 		vote(3, serverA), vote(4, serverA)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect.Equal(t, []int64{m.First(), m.Last(), m.Committed, m.CurrentTerm, m.LastTerm()}, []int64{2, 5, 4, 4, 2}, "numbers")
+	expect.Equal(t, []int64{m.First(), m.Last(), m.Committed, m.CurrentTerm, m.LastTerm()}, []int64{2, 5, 4, 4, 2},
+		"numbers")
 	expect.Equal(t, m.Elections(), 2, "elections")
 	expect.Equal(t, m.TimerAt(4), int64(UsualElectionTimer), "timer before")
 	expect.Equal(t, m.TimerAt(5), int64(5000), "timer")
@@ -190,8 +211,10 @@ func TestDamageEndsALog(t *testing.T) {
 		text string
 		want error
 	}{
-		"standalone": {strings.ReplaceAll(record(`{"name":"T","version":"1.0.0","tables":{}}`), "CLUSTER", "JSON"), file.ErrNotClustered},
-		"empty":      {"", file.ErrEmpty}, "text": {"something else\n", file.ErrNotDatabase}, "a broken header": {header(serverA)[:200], file.ErrSchema},
+		"standalone": {strings.ReplaceAll(record(`{"name":"T","version":"1.0.0","tables":{}}`), "CLUSTER", "JSON"),
+			file.ErrNotClustered},
+		"empty": {"", file.ErrEmpty}, "text": {"something else\n", file.ErrNotDatabase},
+		"a broken header": {header(serverA)[:200], file.ErrSchema},
 	} {
 		if _, err := Read(t.Context(), nil, write(t, "m.db", c.text)); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -202,8 +225,10 @@ func TestDamageEndsALog(t *testing.T) {
 // TestLargeMemberTakesLittleMemory reads a file whose snapshot and one entry are large.
 func TestLargeMemberTakesLittleMemory(t *testing.T) {
 	big := strings.Repeat("x", 40<<20)
-	path := write(t, "m.db", strings.Replace(record(strings.Replace(strings.SplitN(header(serverA), "\n", 2)[1], `,{}]}`, `,{"t":{"00000000-0000-4000-8000-000000000000":{"c":"`+big+`"}}}]}`, 1)), "", "", 1),
-		record(fmt.Sprintf(`{"term":1,"index":2,"eid":"`+eid+`","data":[null,{"t":{"00000000-0000-4000-8000-000000000001":{"c":"%s"}}}]}`, 2, big)), entry(1, 3))
+	path := write(t, "m.db", strings.Replace(record(strings.Replace(strings.SplitN(header(serverA), "\n", 2)[1], `,{}]}`,
+		`,{"t":{"00000000-0000-4000-8000-000000000000":{"c":"`+big+`"}}}]}`, 1)), "", "", 1),
+		record(fmt.Sprintf(`{"term":1,"index":2,"eid":"`+eid+
+			`","data":[null,{"t":{"00000000-0000-4000-8000-000000000001":{"c":"%s"}}}]}`, 2, big)), entry(1, 3))
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -249,8 +274,10 @@ func TestParseStatus(t *testing.T) {
 			{Nickname: "b3f5", Short: "b3f5", Address: "ssl:[10.0.0.2]:6644", Silent: 39, Match: 305, Connected: true},
 			{Nickname: "11aa", Short: "11aa", Address: "ssl:[10.0.0.3]:6644", Silent: -1, Match: 8}}
 		expect.Equal(t, s.Peers, want, "peers")
-		expect.Equal(t, []int64{s.Term, s.ElectionTimer, s.First, s.Last, s.Uncommitted, s.Unapplied, s.Disconnections}, []int64{7, 5000, 2, 305, 0, -1, 2}, "numbers")
-		expect.Equal(t, []string{s.Database, s.Cluster[:4], s.Server[:4], s.Address, s.Role, s.Apart()}, []string{"OVN_Southbound", "2b98", "4e01", "ssl:[10.0.0.1]:6644", "leader", ""}, "texts")
+		expect.Equal(t, []int64{s.Term, s.ElectionTimer, s.First, s.Last, s.Uncommitted, s.Unapplied, s.Disconnections},
+			[]int64{7, 5000, 2, 305, 0, -1, 2}, "numbers")
+		expect.Equal(t, []string{s.Database, s.Cluster[:4], s.Server[:4], s.Address, s.Role, s.Apart()},
+			[]string{"OVN_Southbound", "2b98", "4e01", "ssl:[10.0.0.1]:6644", "leader", ""}, "texts")
 	}
 	for i := range text {
 		ParseStatus(text[:i]) // the text may end anywhere
@@ -270,7 +297,8 @@ func TestParseStatusOfServersThatJoinOrLeave(t *testing.T) {
 	expect.Equal(t, s.Remotes, []string{"tcp:10.0.0.2:6643", "tcp:[fd00::3]:6643"}, "remotes")
 	s, _ = ParseStatus(begin + "Adding server 0a0b (0a0b at tcp:10.0.0.4:6643) (adding: catchup)\nRemoving server 0c0d (0c0d at tcp:10.0.0.5:6643) (removing)\nConnections: (->0e0f) <-0e0f\n" +
 		"Servers:\n    0e0f (0e0f at tcp:10.0.0.6:6643) (adding: committing) (voted for 4e01)\n")
-	expect.Equal(t, []string{s.Adding[0].Short, s.Adding[0].Address, s.Adding[0].Phase, s.Removing.Short, s.Removing.Phase, s.Peers[0].Phase, s.Peers[0].Vote},
+	expect.Equal(t, []string{s.Adding[0].Short, s.Adding[0].Address, s.Adding[0].Phase, s.Removing.Short, s.Removing.Phase,
+		s.Peers[0].Phase, s.Peers[0].Vote},
 		[]string{"0a0b", "tcp:10.0.0.4:6643", "adding: catchup", "0c0d", "removing", "adding: committing", "4e01"}, "changes")
 	if !s.Peers[0].Connected {
 		t.Error("a connection from a server is none")
@@ -288,8 +316,9 @@ func TestSplit(t *testing.T) {
 		"see:\n\n    4e01\n    Name: A\n    Cluster ID: x\n    Term: 1\n": {{3, one}},
 		"$ ovs-appctl cluster/status B\n" + two:                           {{2, two}},
 		one + "\n" + one:                                                  {{1, one}, {6, one}},
-		one + two:                                                         {{1, "4e01\nName: A\nCluster ID: x\nTerm: 1\n"}, {5, two}},
-		"4e01\r\n\r\nName: A\r\n\r\nCluster ID: x\r\n\r\nTerm: 1\r\n":     {{1, one}},
+		one + two: {{1, "4e01\nName: A\nCluster ID: x\nTerm: 1\n"},
+			{5, two}},
+		"4e01\r\n\r\nName: A\r\n\r\nCluster ID: x\r\n\r\nTerm: 1\r\n": {{1, one}},
 	} {
 		expect.Equal(t, Split(text), want, strings.ReplaceAll(text, "\n", "|"))
 	}

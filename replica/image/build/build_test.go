@@ -18,7 +18,8 @@ import (
 // contacted.
 func TestCheckRefusesBadBuilds(t *testing.T) {
 	for _, b := range []build.Build{
-		{Repo: "ext::sh -c id"}, {Repo: "--upload-pack=id"}, {Repo: "/etc"}, {Repo: "file:///etc"}, {Repo: "https://host/$(id)"},
+		{Repo: "ext::sh -c id"}, {Repo: "--upload-pack=id"}, {Repo: "/etc"}, {Repo: "file:///etc"},
+		{Repo: "https://host/$(id)"},
 		{Repo: "https://host/a b"}, {Repo: "https:///x"}, {Repo: "https://host/\nRUN id"},
 		{Commit: "-f"}, {Commit: "a;id"}, {Commit: "main..other"}, {Commit: "a b"}, {Commit: "$(id)"}, {Commit: "a\nb"},
 		{Platform: "linux"}, {Platform: "linux/arm64/v8/x"}, {Platform: "--x"}, {Name: "UPPER case"}, {Name: "a:b:c"},
@@ -29,7 +30,8 @@ func TestCheckRefusesBadBuilds(t *testing.T) {
 	}
 	for _, b := range []build.Build{
 		{}, {Repo: "https://example.org/ovn-org/ovn.git"}, {Repo: "git://example.org:9418/ovn", Commit: "v24.03.1"},
-		{Commit: "b24b1f0"}, {Commit: "branch-23.06"}, {Commit: "origin/main"}, {Platform: "linux/arm64"}, {Platform: "linux/arm/v7"},
+		{Commit: "b24b1f0"}, {Commit: "branch-23.06"}, {Commit: "origin/main"}, {Platform: "linux/arm64"},
+		{Platform: "linux/arm/v7"},
 		{Name: "ovs-offline"}, {Name: "localhost/a/b:c"},
 	} {
 		if err := b.Check(); err != nil {
@@ -51,7 +53,8 @@ func TestBuildOnEachEngine(t *testing.T) {
 			}
 			folder := t.TempDir()
 			files.Write(t, filepath.Join(folder, "ovn", "a $(id) ; 'c'", "boot.sh"), "echo booted")
-			if err := errors.Join(os.Symlink("boot.sh", filepath.Join(folder, "ovn", "a $(id) ; 'c'", "link")), os.Chmod(filepath.Join(folder, "ovn", "a $(id) ; 'c'", "boot.sh"), 0o755)); err != nil {
+			if err := errors.Join(os.Symlink("boot.sh", filepath.Join(folder, "ovn", "a $(id) ; 'c'", "link")),
+				os.Chmod(filepath.Join(folder, "ovn", "a $(id) ; 'c'", "boot.sh"), 0o755)); err != nil {
 				t.Fatal(err)
 			}
 			containerfile := "FROM " + base.Name + `
@@ -60,7 +63,8 @@ WORKDIR /usr/share/ovs-offline
 RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && ls -Ln /ovn/*/* >copied && sh /ovn/*/link >>copied
 `
 			var progress strings.Builder
-			made, err := build.Build{}.OnHostNetwork().RunContainerfile(t.Context(), e, containerfile, folder, "1.2.3", &progress)
+			made, err := build.Build{}.OnHostNetwork().RunContainerfile(t.Context(), e, containerfile, folder, "1.2.3",
+				&progress)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &progress)
 			}
@@ -72,13 +76,16 @@ RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && 
 				t.Errorf("progress:\n%s", &progress)
 			}
 			copied := strings.Split(c.lockedDown(t, made.Name, "cat /usr/share/ovs-offline/copied"), "\n")
-			if len(copied) < 3 || !strings.HasPrefix(copied[0], "-rwxr-xr-x 1 0 0 ") || !strings.HasSuffix(copied[0], "/ovn/a $(id) ; 'c'/boot.sh") || copied[2] != "booted" {
+			if len(copied) < 3 || !strings.HasPrefix(copied[0], "-rwxr-xr-x 1 0 0 ") ||
+				!strings.HasSuffix(copied[0], "/ovn/a $(id) ; 'c'/boot.sh") || copied[2] != "booted" {
 				t.Errorf("the folder became %q", copied)
 			}
 			if len(made.LeftOut) > 0 || made.Labels["ovs-offline.holds"] != "1.2.3" {
 				t.Errorf("%+v", made)
 			}
-			if said := c.lockedDown(t, made.Name, `ovs-offline --version; ls -l /usr/bin/gather; echo "$HOME"`); !strings.HasPrefix(said, "ovs-offline of the test\n-rwxr-xr-x ") || !strings.HasSuffix(said, "/tmp\n") {
+			if said := c.lockedDown(t, made.Name,
+				`ovs-offline --version; ls -l /usr/bin/gather; echo "$HOME"`); !strings.HasPrefix(said,
+				"ovs-offline of the test\n-rwxr-xr-x ") || !strings.HasSuffix(said, "/tmp\n") {
 				t.Errorf("in the image: %s", said)
 			}
 			checkNoLeftovers(t, c)
@@ -145,7 +152,8 @@ func buildOnBase(t *testing.T, base string, b build.Build) {
 			}
 			t.Logf("%s: %d MB", made.Name, made.Size/1e6)
 			said := c.lockedDown(t, made.Name, "ovs-vswitchd --version; ovn-nbctl --version; ovn-detrace --help")
-			for _, want := range []string{" " + made.Versions.OVS + "\n", "ovn-nbctl " + made.Versions.OVN + "\n", "ovn-detrace"} {
+			for _, want := range []string{" " + made.Versions.OVS + "\n", "ovn-nbctl " + made.Versions.OVN + "\n",
+				"ovn-detrace"} {
 				if !strings.Contains(said, want) {
 					t.Errorf("no %q in:\n%s", want, said)
 				}

@@ -48,9 +48,11 @@ func compiling(t *testing.T) (*image.Store, string) {
 func sourceTree(t *testing.T, script string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "ovn; touch $(id)") // no shell reads the name
-	writeSource(t, filepath.Join(dir, "ovs"), "true", "CFLAGS=-O2", []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovsdb-client", "ovs-vsctl", "ovs-ofctl", "ovs-appctl"},
+	writeSource(t, filepath.Join(dir, "ovs"), "true", "CFLAGS=-O2",
+		[]string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovsdb-client", "ovs-vsctl", "ovs-ofctl", "ovs-appctl"},
 		"/usr/share/openvswitch/vswitch.ovsschema")
-	writeSource(t, dir, script, "--with-ovs-source=*/ovs", []string{"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-appctl", "ovn-detrace", "ovn-controller", "ovn-northd"},
+	writeSource(t, dir, script, "--with-ovs-source=*/ovs",
+		[]string{"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-appctl", "ovn-detrace", "ovn-controller", "ovn-northd"},
 		"/usr/share/ovn/ovn-nb.ovsschema", "/usr/share/ovn/ovn-sb.ovsschema")
 	return dir
 }
@@ -84,7 +86,8 @@ mv Makefile.unconfigured Makefile
 	for _, path := range others {
 		fmt.Fprintf(&install, "\tinstall -D -m 644 %s $(DESTDIR)%s\n", path, path)
 	}
-	files.Write(t, filepath.Join(dir, "Makefile.unconfigured"), "all:\n\t"+script+"\n\ttouch compiled\ninstall:\n\ttest -e compiled\n"+install.String())
+	files.Write(t, filepath.Join(dir, "Makefile.unconfigured"),
+		"all:\n\t"+script+"\n\ttouch compiled\ninstall:\n\ttest -e compiled\n"+install.String())
 	for _, name := range []string{"boot.sh", "configure"} {
 		if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
@@ -185,14 +188,16 @@ func TestCompileCommit(t *testing.T) {
 	git(t, dir, "clone", "--quiet", "--bare", dir, bare)
 	files.Write(t, filepath.Join(dir, "boot.sh"), "exit 1\n")
 	git(t, dir, "commit", "--quiet", "--all", "--message", "it does not compile")
-	for _, b := range []build.Build{{Repo: dir, Commit: "v1"}, {Repo: dir, Commit: short}, {Repo: bare, Commit: "v1"}, {Repo: bare}} {
+	for _, b := range []build.Build{{Repo: dir, Commit: "v1"}, {Repo: dir, Commit: short}, {Repo: bare, Commit: "v1"},
+		{Repo: bare}} {
 		i, err := b.Compile(t.Context(), s, "1", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkCompiled(t, i)
 	}
-	if _, err := (build.Build{Repo: dir, Commit: "v2"}).Compile(t.Context(), s, "1", nil); err == nil || !strings.Contains(err.Error(), "v2") {
+	if _, err := (build.Build{Repo: dir, Commit: "v2"}).Compile(t.Context(), s, "1", nil); err == nil ||
+		!strings.Contains(err.Error(), "v2") {
 		t.Errorf("%v", err)
 	}
 	for _, log := range logs(t, temporary) {
@@ -250,7 +255,8 @@ func TestCompileFromMirrors(t *testing.T) {
 	ovn, ovs := sourceRepositories(t)
 	git(t, ovs, "clone", "--quiet", "--bare", ovs, filepath.Join(mirrors, "ovs.git"))
 	git(t, ovn, "clone", "--quiet", "--bare", ovn, filepath.Join(mirrors, "ovn.git"))
-	for url, refused := range map[string]bool{"https://example.org/ovs.git": false, "../ovs.git": false, ovs: true, "file://" + ovs: true} {
+	for url, refused := range map[string]bool{"https://example.org/ovs.git": false, "../ovs.git": false, ovs: true,
+		"file://" + ovs: true} {
 		git(t, ovn, "config", "--file", ".gitmodules", "submodule.ovs.url", url)
 		git(t, ovn, "commit", "--quiet", "--all", "--allow-empty", "--message", url)
 		git(t, ovn, "push", "--quiet", "--force", filepath.Join(mirrors, "ovn.git"), "HEAD:mirrored")
@@ -280,7 +286,8 @@ func TestFailedCompilationKeepsItsLog(t *testing.T) {
 	dir := sourceTree(t, "echo lib/x.c:1: a warning >&2; echo lib/y.c:2: this is the reason >&2; exit 7")
 	_, err := build.Build{Repo: dir}.Compile(t.Context(), s, "1", nil)
 	kept := logs(t, temporary)
-	if len(kept) != 1 || err == nil || !strings.HasPrefix(err.Error(), "compiling OVN: make: exit status 2; the log is "+kept[0]) || !strings.Contains(err.Error(), "this is the reason") {
+	if len(kept) != 1 || err == nil || !strings.HasPrefix(err.Error(),
+		"compiling OVN: make: exit status 2; the log is "+kept[0]) || !strings.Contains(err.Error(), "this is the reason") {
 		t.Fatalf("%v; kept %q", err, kept)
 	}
 	log, err := os.ReadFile(kept[0])
@@ -314,7 +321,8 @@ func TestInterruptedCompilationLeavesNothing(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || pid == 0 {
 		t.Fatalf("pid %d: %v", pid, err)
 	}
-	ovs.Await(t, "the end of the compilation's process", func() bool { return syscall.Kill(pid, 0) != nil || isZombie(pid) })
+	ovs.Await(t, "the end of the compilation's process",
+		func() bool { return syscall.Kill(pid, 0) != nil || isZombie(pid) })
 	checkEmpty(t, temporary)
 	if images, err := s.List(); err != nil || len(images) > 0 {
 		t.Errorf("%v, %v", images, err)
@@ -337,7 +345,8 @@ func TestMissingCompilersAreNamed(t *testing.T) {
 	if err == nil {
 		t.Fatal("it compiled without programs")
 	}
-	for _, want := range []string{"gcc, make, autoreconf, automake, libtoolize, python3, git", "apt-get install gcc libc6-dev make autoconf automake libtool python3 git\"", "dnf install"} {
+	for _, want := range []string{"gcc, make, autoreconf, automake, libtoolize, python3, git",
+		"apt-get install gcc libc6-dev make autoconf automake libtool python3 git\"", "dnf install"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}

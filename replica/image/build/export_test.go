@@ -28,6 +28,8 @@ func (b Build) OnHostNetwork() Build {
 
 // RunContainerfile works like Run, with another Containerfile, whose steps can copy the
 // files of a folder.
-func (b Build) RunContainerfile(ctx context.Context, service engine.Engine, containerfile, folder, version string, progress io.Writer) (Made, error) {
-	return b.run(ctx, service, engine.Build{Folder: folder, Containerfile: containerfile}, madeFromSource, version, progress)
+func (b Build) RunContainerfile(ctx context.Context, service engine.Engine, containerfile, folder, version string,
+	progress io.Writer) (Made, error) {
+	return b.run(ctx, service, engine.Build{Folder: folder, Containerfile: containerfile}, madeFromSource, version,
+		progress)
 }

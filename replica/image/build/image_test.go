@@ -101,7 +101,8 @@ func (c *commandLine) lockedDown(t *testing.T, name, script string, args ...stri
 }
 
 // TestFromHost loads an image of this host's tools into each engine, and runs what it holds: outside of a sweep, in one
-// engine, since the others get the same layers. TestBuildOnEachEngine loads it into the others and runs containers there.
+// engine, since the others get the same layers. TestBuildOnEachEngine loads it into the others and runs containers
+// there.
 func TestFromHost(t *testing.T) {
 	h := fromHost(t)
 	tools := h.Size()
@@ -216,7 +217,8 @@ func TestImageIsReproducible(t *testing.T) {
 	var first, second bytes.Buffer
 	for _, b := range []*bytes.Buffer{&first, &second} {
 		h := fromHost(t)
-		if err := errors.Join(h.AddSelf(t.Context(), "1"), h.Write(t.Context(), b, "localhost/ovs-offline:same", "1")); err != nil {
+		if err := errors.Join(h.AddSelf(t.Context(), "1"),
+			h.Write(t.Context(), b, "localhost/ovs-offline:same", "1")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -158,7 +158,8 @@ func TestRulesOfAgentsReadBackIdentical(t *testing.T) {
 	simple(t, wd, "node")
 	write(t, wd.NamespaceRecorded("node", workdir.NamespaceFilters), agents)
 	write(t, wd.NamespaceRecorded("node", workdir.NamespaceFilters6), agents6)
-	write(t, wd.NamespaceRecorded("node", workdir.NamespaceSets), "create NIPv4aaaa hash:net family inet hashsize 1024 maxelem 65536 bucketsize 12 initval 0x123\nadd NIPv4aaaa 10.1.0.0/24\ncreate ovn40subnets hash:net family inet hashsize 1024 maxelem 1048576\n")
+	write(t, wd.NamespaceRecorded("node", workdir.NamespaceSets),
+		"create NIPv4aaaa hash:net family inet hashsize 1024 maxelem 65536 bucketsize 12 initval 0x123\nadd NIPv4aaaa 10.1.0.0/24\ncreate ovn40subnets hash:net family inet hashsize 1024 maxelem 1048576\n")
 	list, _ := restored(t, wd)
 	complete(t, list)
 }

@@ -16,8 +16,8 @@ import (
 // beyond is how many lines more than are read the report of TestOnlyTheFirstAreRead has.
 const beyond = 1000
 
-// TestOnlyTheFirstAreRead reads more sets, connections and rules than are restored of a namespace: those beyond the bound
-// are counted and rejected, and a remark says so.
+// TestOnlyTheFirstAreRead reads more sets, connections and rules than are restored of a namespace: those beyond the
+// bound are counted and rejected, and a remark says so.
 func TestOnlyTheFirstAreRead(t *testing.T) {
 	written := func(lines int, begin, line, end string) string {
 		path := filepath.Join(t.TempDir(), "recorded")
@@ -35,18 +35,21 @@ func TestOnlyTheFirstAreRead(t *testing.T) {
 			return len(list)
 		}},
 		"connections": {maxConnections, report.Connections, func(_ *testing.T, s *space) int {
-			s.recorded.Conntrack = written(maxConnections+beyond, "", "ipv4 2 udp 17 29 src=10.0.0.1 dst=8.8.8.8 sport=1 dport=53 src=8.8.8.8 dst=10.0.0.1 sport=53 dport=1 mark=0", "")
+			s.recorded.Conntrack = written(maxConnections+beyond, "",
+				"ipv4 2 udp 17 29 src=10.0.0.1 dst=8.8.8.8 sport=1 dport=53 src=8.8.8.8 dst=10.0.0.1 sport=53 dport=1 mark=0", "")
 			s.readConnections()
 			return len(s.flows.recorded)
 		}},
 		"nft": {maxFilterRules, report.FilterRules, func(t *testing.T, s *space) int {
-			set, err := readRuleset(strings.NewReader("table inet many {\n\tchain forward {\n" + strings.Repeat("\t\tip saddr 10.0.0.1 drop\n", maxFilterRules+beyond) + "\t}\n}\n"))
+			set, err := readRuleset(strings.NewReader("table inet many {\n\tchain forward {\n" +
+				strings.Repeat("\t\tip saddr 10.0.0.1 drop\n", maxFilterRules+beyond) + "\t}\n}\n"))
 			expect.Equal(t, err, nil, "the error")
 			s.countRuleset(set)
 			return set.rules
 		}},
 		"rules": {maxFilterRules, report.FilterRules, func(t *testing.T, s *space) int {
-			all, err := s.readSaved(written(maxFilterRules+beyond, "*filter\n:FORWARD ACCEPT [0:0]\n", "-A FORWARD -s 10.0.0.1/32 -j DROP", "COMMIT\n"))
+			all, err := s.readSaved(written(maxFilterRules+beyond, "*filter\n:FORWARD ACCEPT [0:0]\n",
+				"-A FORWARD -s 10.0.0.1/32 -j DROP", "COMMIT\n"))
 			expect.Equal(t, err, nil, "the error")
 			return all.rules
 		}},

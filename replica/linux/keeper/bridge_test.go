@@ -36,7 +36,8 @@ func TestBridgeForwardsBetweenItsPorts(t *testing.T) {
 	} {
 		want := shown(original.send("tap-1", frame))
 		for range 2 {
-			got, err := client.Pass(t.Context(), linux.Question{Namespace: "bridged", Frame: linux.Frame{Device: "tap-1", Bytes: frame}})
+			got, err := client.Pass(t.Context(), linux.Question{Namespace: "bridged",
+				Frame: linux.Frame{Device: "tap-1", Bytes: frame}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +49,9 @@ func TestBridgeForwardsBetweenItsPorts(t *testing.T) {
 	if table := inside(t, wd, "bridged", "bridge", "fdb", "show"); strings.Contains(table, vmMAC) {
 		t.Errorf("the bridge remembers a question:\n%s", table)
 	}
-	if _, err := client.Pass(t.Context(), linux.Question{Namespace: "bridged", Frame: linux.Frame{Device: "qbr-1", Bytes: udp(t, vmMAC, worldMAC, "10.1.0.6", "8.8.8.8", 1, 53, 64)}}); err == nil || !strings.Contains(err.Error(), "bridge") {
+	if _, err := client.Pass(t.Context(), linux.Question{Namespace: "bridged",
+		Frame: linux.Frame{Device: "qbr-1", Bytes: udp(t, vmMAC, worldMAC, "10.1.0.6", "8.8.8.8", 1, 53, 64)}}); err == nil ||
+		!strings.Contains(err.Error(), "bridge") {
 		t.Errorf("a frame into the bridge itself: %v", err)
 	}
 }
@@ -73,19 +76,24 @@ func TestVRFLeadsToItsTable(t *testing.T) {
     inet 172.24.4.10/24 brd 172.24.4.255 scope global br-ex
 `
 	write(t, wd.NamespaceRecorded("udn", workdir.RecordedLinks), links)
-	write(t, wd.NamespaceRecorded("udn", workdir.RecordedKernelRoutes), "default via 172.24.4.1 dev br-ex table 1007\nunreachable 8.8.0.0/16\n172.24.4.0/24 dev br-ex proto kernel scope link src 172.24.4.10\n")
-	write(t, wd.NamespaceRecorded("udn", workdir.HostRules), "0:\tfrom all lookup local\n1000:\tfrom all lookup [l3mdev-table]\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n")
-	write(t, wd.NamespaceRecorded("udn", workdir.HostNftables), "table inet t {\n\tchain c {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\tiifname \"mp1-udn-vrf\" tcp dport 25 drop\n\t}\n}\n")
+	write(t, wd.NamespaceRecorded("udn", workdir.RecordedKernelRoutes),
+		"default via 172.24.4.1 dev br-ex table 1007\nunreachable 8.8.0.0/16\n172.24.4.0/24 dev br-ex proto kernel scope link src 172.24.4.10\n")
+	write(t, wd.NamespaceRecorded("udn", workdir.HostRules),
+		"0:\tfrom all lookup local\n1000:\tfrom all lookup [l3mdev-table]\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n")
+	write(t, wd.NamespaceRecorded("udn", workdir.HostNftables),
+		"table inet t {\n\tchain c {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\tiifname \"mp1-udn-vrf\" tcp dport 25 drop\n\t}\n}\n")
 	write(t, wd.NamespaceRecorded("udn", workdir.HostNeighbours), "172.24.4.1 dev br-ex lladdr "+worldMAC+" REACHABLE\n")
 	list, client := restored(t, wd)
 	for _, n := range list[0].Named {
 		t.Logf("%+v", n)
 	}
 	remarks := strings.Join(list[0].Remarks, "\n")
-	if hasTap := strings.Contains(remarks, "a tap stands for vrf mp1-udn-vrf"); hasTap != strings.Contains(remarks, "rules of netfilter name mp1-udn-vrf") {
+	if hasTap := strings.Contains(remarks, "a tap stands for vrf mp1-udn-vrf"); hasTap != strings.Contains(remarks,
+		"rules of netfilter name mp1-udn-vrf") {
 		t.Errorf("remarks %s", remarks)
 	}
-	got, err := client.Pass(t.Context(), linux.Question{Namespace: "udn", Frame: linux.Frame{Device: "ovn-k8s-mp1", Bytes: udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1, 53, 64)}})
+	got, err := client.Pass(t.Context(), linux.Question{Namespace: "udn",
+		Frame: linux.Frame{Device: "ovn-k8s-mp1", Bytes: udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1, 53, 64)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +114,7 @@ func TestVRFLeadsToItsTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Local || slices.ContainsFunc(got.Out, func(f linux.Frame) bool { return f.Device == "ovn-k8s-mp1" }) {
-		t.Errorf("to the VRF's address, by a device outside of it: out came %.600v\n%s", got, inside(t, wd, "udn", "ip", "route", "show", "table", "all"))
+		t.Errorf("to the VRF's address, by a device outside of it: out came %.600v\n%s", got,
+			inside(t, wd, "udn", "ip", "route", "show", "table", "all"))
 	}
 }

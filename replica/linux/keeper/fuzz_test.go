@@ -12,7 +12,9 @@ import (
 // FuzzGate gives any text to what stands between a report and the programs that restore rules: what passes is one
 // line, and names no program or file.
 func FuzzGate(f *testing.F) {
-	for _, seed := range []string{"-A INPUT -m comment --comment \"a \\\" b\" -j ACCEPT", "-A INPUT --modprobe=/bin/sh -j ACCEPT", "table inet t {\n\tchain c {\n\t\tip saddr { 1.2.3.4,\n 1.2.3.5 } drop # handle 5\n\t}\n}\n",
+	for _, seed := range []string{"-A INPUT -m comment --comment \"a \\\" b\" -j ACCEPT",
+		"-A INPUT --modprobe=/bin/sh -j ACCEPT",
+		"table inet t {\n\tchain c {\n\t\tip saddr { 1.2.3.4,\n 1.2.3.5 } drop # handle 5\n\t}\n}\n",
 		"add s 1.2.3.4 timeout 5", "ipv4 2 tcp 6 5 ESTABLISHED src=1.1.1.1 dst=2.2.2.2 sport=1 dport=2 src=2.2.2.2 dst=1.1.1.1 sport=2 dport=1 [ASSURED] mark=1", "from 1.2.3.4/8 fwmark 0x1/0xff lookup 5 suppress_prefixlength 0"} {
 		f.Add(seed)
 	}

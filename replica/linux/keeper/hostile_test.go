@@ -91,14 +91,21 @@ func TestHostileRulesAreNamed(t *testing.T) {
 	if err := os.WriteFile(mark, []byte("#!/bin/sh\ntouch "+mark+".was\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	good := []string{"-A INPUT -s 1.2.3.4/32 -j DROP", "-A INPUT -p tcp -m tcp --dport 80 -j ACCEPT", "-A FORWARD -m comment --comment \"fine --modprobe=x\" -j ACCEPT"}
-	all := "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:-Z - [0:0]\n" + strings.Join(slices.Concat(good[:1], hostileRules(mark), good[1:]), "\n") + "\nCOMMIT\n*odd\n-A INPUT -j ACCEPT\nCOMMIT\nnonsense\n"
+	good := []string{"-A INPUT -s 1.2.3.4/32 -j DROP", "-A INPUT -p tcp -m tcp --dport 80 -j ACCEPT",
+		"-A FORWARD -m comment --comment \"fine --modprobe=x\" -j ACCEPT"}
+	all := "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:-Z - [0:0]\n" +
+		strings.Join(slices.Concat(good[:1], hostileRules(mark), good[1:]), "\n") +
+		"\nCOMMIT\n*odd\n-A INPUT -j ACCEPT\nCOMMIT\nnonsense\n"
 	write(t, wd.NamespaceRecorded("bad", workdir.NamespaceFilters), all)
 	write(t, wd.NamespaceRecorded("bad", workdir.HostNftables), hostileNft)
-	write(t, wd.NamespaceRecorded("bad", workdir.NamespaceSets), "create a hash:ip family inet\nadd a 1.2.3.4\nadd a nonsense\ncreate -f /tmp/x\nadd a 1.1.1.1 -file /tmp/x\ncreate b odd:ip\ndestroy\nadd c 1.1.1.1\n")
-	write(t, wd.NamespaceRecorded("bad", workdir.NamespaceConntrack), "nonsense src=1\nipv4 2 tcp 6 100 ESTABLISHED src=1.1.1.1 dst=::1 sport=1 dport=2 src=1.1.1.1 dst=2.2.2.2 sport=2 dport=1\nipv4 2 tcp 6 100 ESTABLISHED src=1.1.1.1 dst=2.2.2.2 sport=99999 dport=2 src=2.2.2.2 dst=1.1.1.1 sport=2 dport=1 use=1\n")
-	write(t, wd.NamespaceRecorded("bad", workdir.HostRules), "5:\tfrom 1.2.3.4 lookup odd\n6:\tnonsense\n7:\tfrom all nop\n")
-	write(t, wd.NamespaceRecorded("bad", workdir.HostSysctl), "net.ipv4.ip_forward = 1\nnet.ipv4.conf.all/../../../kernel.forwarding = 1\nnet.ipv4.conf.qr-1.rp_filter = nonsense\n")
+	write(t, wd.NamespaceRecorded("bad", workdir.NamespaceSets),
+		"create a hash:ip family inet\nadd a 1.2.3.4\nadd a nonsense\ncreate -f /tmp/x\nadd a 1.1.1.1 -file /tmp/x\ncreate b odd:ip\ndestroy\nadd c 1.1.1.1\n")
+	write(t, wd.NamespaceRecorded("bad", workdir.NamespaceConntrack),
+		"nonsense src=1\nipv4 2 tcp 6 100 ESTABLISHED src=1.1.1.1 dst=::1 sport=1 dport=2 src=1.1.1.1 dst=2.2.2.2 sport=2 dport=1\nipv4 2 tcp 6 100 ESTABLISHED src=1.1.1.1 dst=2.2.2.2 sport=99999 dport=2 src=2.2.2.2 dst=1.1.1.1 sport=2 dport=1 use=1\n")
+	write(t, wd.NamespaceRecorded("bad", workdir.HostRules),
+		"5:\tfrom 1.2.3.4 lookup odd\n6:\tnonsense\n7:\tfrom all nop\n")
+	write(t, wd.NamespaceRecorded("bad", workdir.HostSysctl),
+		"net.ipv4.ip_forward = 1\nnet.ipv4.conf.all/../../../kernel.forwarding = 1\nnet.ipv4.conf.qr-1.rp_filter = nonsense\n")
 	list, client := restored(t, wd)
 	for _, entry := range list[0].Named {
 		t.Logf("%+v", entry)
@@ -124,7 +131,8 @@ func TestHostileRulesAreNamed(t *testing.T) {
 	if files, _ := filepath.Glob(mark + ".*"); len(files) > 0 {
 		t.Errorf("a rule wrote %s", files)
 	}
-	if _, err := client.Pass(t.Context(), linux.Question{Namespace: "bad", Frame: linux.Frame{Device: "qr-1", Bytes: udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1, 2, 64)}}); err != nil {
+	if _, err := client.Pass(t.Context(), linux.Question{Namespace: "bad",
+		Frame: linux.Frame{Device: "qr-1", Bytes: udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1, 2, 64)}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -137,7 +145,8 @@ func TestManyRefusedRulesAreNamed(t *testing.T) {
 	var refused strings.Builder
 	refused.WriteString("*filter\n:FORWARD ACCEPT [0:0]\n")
 	for i := range 2000 {
-		fmt.Fprintf(&refused, "-A FORWARD -m set --match-set none%d src -j DROP\n-A FORWARD -s 10.0.%d.%d/32 -j DROP\n", i, i>>8, i&255)
+		fmt.Fprintf(&refused, "-A FORWARD -m set --match-set none%d src -j DROP\n-A FORWARD -s 10.0.%d.%d/32 -j DROP\n", i,
+			i>>8, i&255)
 	}
 	write(t, wd.NamespaceRecorded("refused", workdir.NamespaceFilters), refused.String()+"COMMIT\n")
 	list, _ := restored(t, wd)
@@ -173,7 +182,8 @@ func TestNothingLeaves(t *testing.T) {
 	}
 	out := inside(t, wd, list[0].Name, "ip", "-d", "-o", "link")
 	for line := range strings.Lines(out) {
-		if !strings.Contains(line, ": lo:") && !strings.Contains(line, " tun type tap ") || strings.Contains(line, "link-netns") {
+		if !strings.Contains(line, ": lo:") && !strings.Contains(line, " tun type tap ") ||
+			strings.Contains(line, "link-netns") {
 			t.Errorf("a device that may lead out: %s", line)
 		}
 	}
@@ -234,7 +244,8 @@ func BenchmarkStart(b *testing.B) {
 		began := time.Now()
 		const questions = 100
 		for range questions {
-			if _, err := client.Pass(b.Context(), linux.Question{Namespace: "qrouter-3", Frame: linux.Frame{Device: "qr-1", Bytes: frame}}); err != nil {
+			if _, err := client.Pass(b.Context(),
+				linux.Question{Namespace: "qrouter-3", Frame: linux.Frame{Device: "qr-1", Bytes: frame}}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -61,7 +61,8 @@ func router(t *testing.T) *live {
 	l := newLive(t, "qrouter-11111111-2222-3333-4444-555555555555")
 	l.tap("qr-11111111-aa", routerMAC)
 	l.tap("qg-22222222-bb", gateMAC)
-	l.command("", "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.arp_ignore=1", "net.ipv4.conf.all.arp_announce=2", "net.ipv6.conf.all.forwarding=1")
+	l.command("", "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.arp_ignore=1",
+		"net.ipv4.conf.all.arp_announce=2", "net.ipv6.conf.all.forwarding=1")
 	l.run(`
 ip addr add 10.1.0.1/24 brd 10.1.0.255 dev qr-11111111-aa
 ip addr add 172.24.4.10/24 brd 172.24.4.255 dev qg-22222222-bb
@@ -199,7 +200,8 @@ func packet(t *testing.T, src, dst string, all ...gopacket.SerializableLayer) []
 		}
 	}
 	buffer := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, append([]gopacket.SerializableLayer{ethernet}, all...)...); err != nil {
+	if err := gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
+		append([]gopacket.SerializableLayer{ethernet}, all...)...); err != nil {
 		t.Fatal(err)
 	}
 	return buffer.Bytes()
@@ -210,7 +212,8 @@ func ipv4(src, dst string, protocol layers.IPProtocol, ttl uint8) *layers.IPv4 {
 }
 
 func udp(t *testing.T, srcMAC, dstMAC, src, dst string, sport, dport uint16, ttl uint8) []byte {
-	return packet(t, srcMAC, dstMAC, ipv4(src, dst, layers.IPProtocolUDP, ttl), &layers.UDP{SrcPort: layers.UDPPort(sport), DstPort: layers.UDPPort(dport)}, gopacket.Payload("hello"))
+	return packet(t, srcMAC, dstMAC, ipv4(src, dst, layers.IPProtocolUDP, ttl),
+		&layers.UDP{SrcPort: layers.UDPPort(sport), DstPort: layers.UDPPort(dport)}, gopacket.Payload("hello"))
 }
 
 // shown returns frames in a form in which what is random in them is left out: the ID of packets of the kernel.
@@ -265,28 +268,40 @@ func TestRouterIsRestoredAndForwardsAsTheOriginal(t *testing.T) {
 		frame        []byte
 		step         string // a rule that it has to meet
 	}{
-		{"SNAT", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1001, 53, 64), "-A neutron-l3-agent-snat -o qg-22222222-bb -j SNAT --to-source 172.24.4.10"},
-		{"floating IP", "qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.8.8", "172.24.4.20", 1002, 22, 64), "-A neutron-l3-agent-PREROUTING -d 172.24.4.20/32 -j DNAT --to-destination 10.1.0.5"},
-		{"dropped", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "9.9.9.9", 1003, 53, 64), `-A neutron-l3-agent-FORWARD -d 9.9.9.9/32 -m comment --comment "a rule of \"the\" firewall" -j DROP`},
+		{"SNAT", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1001, 53, 64),
+			"-A neutron-l3-agent-snat -o qg-22222222-bb -j SNAT --to-source 172.24.4.10"},
+		{"floating IP", "qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.8.8", "172.24.4.20", 1002, 22, 64),
+			"-A neutron-l3-agent-PREROUTING -d 172.24.4.20/32 -j DNAT --to-destination 10.1.0.5"},
+		{"dropped", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "9.9.9.9", 1003, 53, 64),
+			`-A neutron-l3-agent-FORWARD -d 9.9.9.9/32 -m comment --comment "a rule of \"the\" firewall" -j DROP`},
 		{"TTL 1", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1004, 53, 1), ""},
 		{"no route", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "10.66.1.1", 1005, 53, 64), ""},
-		{"to itself", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "10.1.0.1", 1006, 53, 64), "-A INPUT -j neutron-l3-agent-INPUT"},
+		{"to itself", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "10.1.0.1", 1006, 53, 64),
+			"-A INPUT -j neutron-l3-agent-INPUT"},
 		{"not for it", "qr-11111111-aa", udp(t, vmMAC, worldMAC, "10.1.0.6", "8.8.8.8", 1007, 53, 64), ""},
-		{"reply to SNAT", "qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.4.4", "172.24.4.10", 53, 2001, 64), "ct state established,related accept"},
-		{"reply to DNAT", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.5", "8.8.4.5", 53, 2002, 64), "ct state established,related accept"},
-		{"set of ipset", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "6.6.6.6", 1010, 53, 64), "-A neutron-l3-agent-FORWARD -m set --match-set banned dst -j REJECT --reject-with icmp-port-unreachable"},
-		{"set of nft", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "7.7.7.7", 1011, 53, 64), "ip daddr @bad counter drop"},
-		{"map of nft", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1012, 23, 64), "udp dport vmap @ports"},
-		{"nft rejects", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1013, 91, 64), `udp dport { 90-91, 100-110 } counter name "met" reject with icmpx admin-prohibited`},
+		{"reply to SNAT", "qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.4.4", "172.24.4.10", 53, 2001, 64),
+			"ct state established,related accept"},
+		{"reply to DNAT", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.5", "8.8.4.5", 53, 2002, 64),
+			"ct state established,related accept"},
+		{"set of ipset", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "6.6.6.6", 1010, 53, 64),
+			"-A neutron-l3-agent-FORWARD -m set --match-set banned dst -j REJECT --reject-with icmp-port-unreachable"},
+		{"set of nft", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "7.7.7.7", 1011, 53, 64),
+			"ip daddr @bad counter drop"},
+		{"map of nft", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1012, 23, 64),
+			"udp dport vmap @ports"},
+		{"nft rejects", "qr-11111111-aa", udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1013, 91, 64),
+			`udp dport { 90-91, 100-110 } counter name "met" reject with icmpx admin-prohibited`},
 		// Last, since the kernel asks for the neighbour again and again.
 		{"no neighbour", "qg-22222222-bb", udp(t, worldMAC, gateMAC, "8.8.8.8", "10.1.0.99", 1008, 53, 64), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			want := slices.DeleteFunc(original.send(c.device, c.frame), func(f linux.Frame) bool { // it asks old neighbours again
-				return isARP(f.Bytes) && c.name != "no neighbour"
-			})
+			want := slices.DeleteFunc(original.send(c.device, c.frame),
+				func(f linux.Frame) bool { // it asks old neighbours again
+					return isARP(f.Bytes) && c.name != "no neighbour"
+				})
 			for range 2 {
-				got, err := client.Pass(t.Context(), linux.Question{Namespace: original.name, Frame: linux.Frame{Device: c.device, Bytes: c.frame}})
+				got, err := client.Pass(t.Context(),
+					linux.Question{Namespace: original.name, Frame: linux.Frame{Device: c.device, Bytes: c.frame}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -91,7 +91,8 @@ func simple(t *testing.T, wd *workdir.Dir, name string) {
     link/ether `+gateMAC+` brd ff:ff:ff:ff:ff:ff
     inet 172.24.4.10/24 brd 172.24.4.255 scope global qg-1
 `)
-	write(t, wd.NamespaceRecorded(name, workdir.RecordedKernelRoutes), "default via 172.24.4.1 dev qg-1\n10.1.0.0/24 dev qr-1 proto kernel scope link src 10.1.0.1\n172.24.4.0/24 dev qg-1 proto kernel scope link src 172.24.4.10\n")
+	write(t, wd.NamespaceRecorded(name, workdir.RecordedKernelRoutes),
+		"default via 172.24.4.1 dev qg-1\n10.1.0.0/24 dev qr-1 proto kernel scope link src 10.1.0.1\n172.24.4.0/24 dev qg-1 proto kernel scope link src 172.24.4.10\n")
 	write(t, wd.NamespaceRecorded(name, workdir.HostNeighbours), "172.24.4.1 dev qg-1 lladdr "+worldMAC+" REACHABLE\n")
 	write(t, wd.NamespaceRecorded(name, workdir.HostSysctl), "net.ipv4.ip_forward = 1\n")
 }
@@ -105,7 +106,8 @@ func keepers(t *testing.T, wd *workdir.Dir) (pids []int) {
 	}
 	for _, entry := range entries {
 		line, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
-		if pid, err := strconv.Atoi(entry.Name()); err == nil && bytes.Contains(line, []byte(wd.Path())) && bytes.HasPrefix(line, []byte(keeper.Name)) {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && bytes.Contains(line, []byte(wd.Path())) &&
+			bytes.HasPrefix(line, []byte(keeper.Name)) {
 			pids = append(pids, pid)
 		}
 	}
@@ -161,7 +163,8 @@ func TestKilledKeeperLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil || !strings.Contains(string(out), "qr-1") {
+	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "qr-1") {
 		t.Errorf("%v: %s", err, out)
 	}
 	pid := keeper.PID(wd)
@@ -212,7 +215,8 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 	wd := newWorkdir(t)
 	simple(t, wd, "qrouter-1")
-	write(t, wd.NamespaceRecorded("qrouter-1", workdir.NamespaceFilters), "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n:OUTPUT ACCEPT [0:0]\n-A FORWARD -i qr-1 -j ACCEPT\nCOMMIT\n")
+	write(t, wd.NamespaceRecorded("qrouter-1", workdir.NamespaceFilters),
+		"*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n:OUTPUT ACCEPT [0:0]\n-A FORWARD -i qr-1 -j ACCEPT\nCOMMIT\n")
 	const uid = 12345
 	program := filepath.Join(t.TempDir(), "test")
 	self, err := os.ReadFile("/proc/self/exe")
@@ -247,7 +251,8 @@ func TestOrdinaryUser(t *testing.T) {
 		t.Skip(text)
 	case !strings.Contains(text, "qrouter-1 filter_rules {Recorded:1 Restored:1"):
 		t.Errorf("the rule is not restored:\n%s", text)
-	case !strings.Contains(text, "qrouter-1 devices {Recorded:3 Restored:3") && !strings.Contains(text, "/dev/net/tun: permission denied"):
+	case !strings.Contains(text, "qrouter-1 devices {Recorded:3 Restored:3") &&
+		!strings.Contains(text, "/dev/net/tun: permission denied"):
 		t.Errorf("the devices are neither restored nor named:\n%s", text)
 	}
 }

@@ -123,7 +123,8 @@ func (l *live) send(device string, frame []byte) (out []linux.Frame) {
 	if _, err := unix.Write(l.taps[device], frame); err != nil {
 		l.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(250 * time.Millisecond); time.Now().Before(deadline) && len(out) == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(250 * time.Millisecond); time.Now().Before(deadline) &&
+		len(out) == 0; time.Sleep(time.Millisecond) {
 		out = append(out, l.read()...)
 	}
 	return append(out, l.read()...)

@@ -58,7 +58,8 @@ func hostiles() map[string]hostile {
 				return fmt.Sprintf("ipv4     2 udp      17 29 src=%s dst=8.8.8.8 sport=5000 dport=53 src=8.8.8.8 dst=%s sport=53 dport=5000 [ASSURED] mark=0 use=1", address(i), address(i))
 			},
 			report.Connections, report.Parted{Restored: 200000}, "only the first 200000 connections"},
-		"odd rules": {24000, workdir.NamespaceFilters, "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s 10.0.0.1/32 -j DROP\n", "COMMIT\n", oddRule,
+		"odd rules": {24000, workdir.NamespaceFilters, "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s 10.0.0.1/32 -j DROP\n",
+			"COMMIT\n", oddRule,
 			report.FilterRules, report.Parted{}, "lines are no part of what iptables-save prints"},
 		"odd nft": {200000, workdir.HostNftables, beginNft + "\t\tip saddr 10.0.0.1 drop\n", "\t}\n}\n", oddStatement,
 			report.FilterRules, report.Parted{}, "only the first 500 entries of filter rules"},
@@ -69,8 +70,8 @@ func hostiles() map[string]hostile {
 const mostMemory = 500 << 20
 
 // TestAMillionOfEachAreBounded restores a million lines of each kind in one namespace, beside another one; outside of a
-// sweep, fewer lines. The first ones are restored, what was left out is counted and named, the processes need a bounded amount of memory, and the other
-// namespace is complete.
+// sweep, fewer lines. The first ones are restored, what was left out is counted and named, the processes need a
+// bounded amount of memory, and the other namespace is complete.
 func TestAMillionOfEachAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
@@ -125,7 +126,8 @@ func (h hostile) judge(t *testing.T, n *report.Namespace) {
 	} else if c.Restored == 0 || c.Restored+c.Different+c.Rejected != c.Recorded || len(n.Named) < 100 {
 		t.Errorf("%+v, and %d entries are named", *c, len(n.Named))
 	}
-	if h.says != "" && !slices.ContainsFunc(n.Remarks, func(remark string) bool { return strings.Contains(remark, h.says) }) {
+	if h.says != "" && !slices.ContainsFunc(n.Remarks,
+		func(remark string) bool { return strings.Contains(remark, h.says) }) {
 		t.Errorf("no remark says %q: %q", h.says, n.Remarks)
 	}
 	for _, entry := range n.Named {
@@ -185,7 +187,8 @@ func oddRule(i int) string {
 	case 19:
 		return "-A FORWARD -g FORWARD"
 	case 20:
-		return fmt.Sprintf("-A FORWARD -f -m string --algo bm --from %d --string \"%s\" -j DROP", i, strings.Repeat("s", i%300))
+		return fmt.Sprintf("-A FORWARD -f -m string --algo bm --from %d --string \"%s\" -j DROP", i,
+			strings.Repeat("s", i%300))
 	case 21:
 		return strings.Repeat("-A ", 50)
 	case 22:
@@ -259,13 +262,14 @@ func compose(t *testing.T, path string, h hostile) {
 func counted(t *testing.T, n *report.Namespace, part report.Part, want report.Parted) {
 	t.Helper()
 	c := n.Counts[part]
-	if c.Recorded != want.Recorded || c.Restored != want.Restored || c.Different != want.Different || c.Rejected != want.Rejected {
+	if c.Recorded != want.Recorded || c.Restored != want.Restored || c.Different != want.Different ||
+		c.Rejected != want.Rejected {
 		t.Errorf("%s: %+v, want %+v; %q", n.Name, *c, want, n.Remarks)
 	}
 }
 
-// memoryOf measures the memory that the keeper of a workdir and its programs have at the same time, until the function is
-// called that it returns, which returns the most, in bytes.
+// memoryOf measures the memory that the keeper of a workdir and its programs have at the same time, until the function
+// is called that it returns, which returns the most, in bytes.
 func memoryOf(t *testing.T, wd *workdir.Dir) (most func() int) {
 	t.Helper()
 	stop, result := make(chan struct{}), make(chan int)

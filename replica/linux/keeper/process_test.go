@@ -35,7 +35,8 @@ func TestProcessesSend(t *testing.T) {
 	wd := newWorkdir(t)
 	simple(t, wd, "qrouter-1")
 	write(t, wd.NamespaceRecorded("qrouter-1", workdir.NamespaceFilters), sending)
-	write(t, wd.NamespaceRecorded("qrouter-1", workdir.HostNeighbours), "172.24.4.1 dev qg-1 lladdr "+worldMAC+" REACHABLE\n")
+	write(t, wd.NamespaceRecorded("qrouter-1", workdir.HostNeighbours),
+		"172.24.4.1 dev qg-1 lladdr "+worldMAC+" REACHABLE\n")
 	list, client := restored(t, wd)
 	complete(t, list)
 	send := func(to string, port uint16) linux.Passage {
@@ -47,21 +48,27 @@ func TestProcessesSend(t *testing.T) {
 		return passage
 	}
 	translated := send("9.9.9.9", 53)
-	if len(translated.Out) != 1 || translated.Out[0].Device != "qg-1" || string(translated.Out[0].Bytes[30:34]) != "\x08\x08\x08\x08" {
+	if len(translated.Out) != 1 || translated.Out[0].Device != "qg-1" ||
+		string(translated.Out[0].Bytes[30:34]) != "\x08\x08\x08\x08" {
 		t.Errorf("to another address: %+v", translated)
 	}
-	if !slices.ContainsFunc(translated.Steps, func(s linux.Step) bool { return strings.Contains(s.Rule, "-A OUTPUT -d 9.9.9.9/32") }) {
+	if !slices.ContainsFunc(translated.Steps,
+		func(s linux.Step) bool { return strings.Contains(s.Rule, "-A OUTPUT -d 9.9.9.9/32") }) {
 		t.Errorf("the rule is not named: %+v", translated.Steps)
 	}
 	dropped := send("8.8.8.8", 54)
-	if last := dropped.Steps[len(dropped.Steps)-1]; len(dropped.Out) > 0 || last.Verdict != "drop" || !strings.Contains(last.Rule, "--dport 54 -j DROP") {
+	if last := dropped.Steps[len(dropped.Steps)-1]; len(dropped.Out) > 0 || last.Verdict != "drop" ||
+		!strings.Contains(last.Rule, "--dport 54 -j DROP") {
 		t.Errorf("a drop: %+v", dropped)
 	}
 	if own := send("172.24.4.10", 55); !own.Local {
 		t.Errorf("to the namespace itself: %+v", own)
 	}
-	for name, frame := range map[string][]byte{"no packet": make([]byte, 14), "a short header": append(make([]byte, 12), 8, 0, 0x45, 0, 0, 0), "a wrong length": append(append(make([]byte, 12), 8, 0, 0x45), make([]byte, 30)...)} {
-		if _, err := client.Pass(t.Context(), linux.Question{Namespace: "qrouter-1", Frame: linux.Frame{Bytes: frame}}); err == nil {
+	for name, frame := range map[string][]byte{"no packet": make([]byte, 14),
+		"a short header": append(make([]byte, 12), 8, 0, 0x45, 0, 0, 0),
+		"a wrong length": append(append(make([]byte, 12), 8, 0, 0x45), make([]byte, 30)...)} {
+		if _, err := client.Pass(t.Context(), linux.Question{Namespace: "qrouter-1",
+			Frame: linux.Frame{Bytes: frame}}); err == nil {
 			t.Errorf("%s is sent", name)
 		}
 	}

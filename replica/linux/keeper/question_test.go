@@ -39,7 +39,8 @@ func TestQuestionsFindTheConnectionsOfTheCaptureAndTheirOwn(t *testing.T) {
 	simple(t, wd, "qrouter-2")
 	for _, name := range []string{"qrouter-1", "qrouter-2"} {
 		write(t, wd.NamespaceRecorded(name, workdir.NamespaceFilters), established)
-		write(t, wd.NamespaceRecorded(name, workdir.HostNeighbours), "172.24.4.1 dev qg-1 lladdr "+worldMAC+" REACHABLE\n10.1.0.6 dev qr-1 lladdr "+vmMAC+" STALE\n")
+		write(t, wd.NamespaceRecorded(name, workdir.HostNeighbours),
+			"172.24.4.1 dev qg-1 lladdr "+worldMAC+" REACHABLE\n10.1.0.6 dev qr-1 lladdr "+vmMAC+" STALE\n")
 	}
 	write(t, wd.NamespaceRecorded("qrouter-1", workdir.NamespaceConntrack), `ipv4     2 udp      17 29 src=10.1.0.6 dst=8.8.8.8 sport=5000 dport=53 src=8.8.8.8 dst=172.24.4.10 sport=53 dport=5000 [ASSURED] mark=7 use=1
 ipv4     2 tcp      6 431999 ESTABLISHED src=10.1.0.6 dst=8.8.8.8 sport=5001 dport=80 src=8.8.8.8 dst=172.24.4.10 sport=80 dport=5001 [ASSURED] mark=0 use=1
@@ -64,8 +65,11 @@ ipv4     2 unknown  89 29 src=10.1.0.6 dst=10.1.0.1 src=10.1.0.1 dst=10.1.0.6 ma
 		{"a reply to a recorded connection", linux.Question{Namespace: "qrouter-1", Frame: in(5000)}, true},
 		{"a reply to one without replies", linux.Question{Namespace: "qrouter-1", Frame: in(5002)}, true},
 		{"a reply to none", linux.Question{Namespace: "qrouter-1", Frame: in(6000)}, false},
-		{"a reply to one of the question", linux.Question{Namespace: "qrouter-1", Earlier: []linux.Sent{{Namespace: "qrouter-1", Frame: out(6000)}}, Frame: in(6000)}, true},
-		{"a reply to one of another namespace", linux.Question{Namespace: "qrouter-1", Earlier: []linux.Sent{{Namespace: "qrouter-2", Frame: out(6000)}}, Frame: in(6000)}, false},
+		{"a reply to one of the question", linux.Question{Namespace: "qrouter-1",
+			Earlier: []linux.Sent{{Namespace: "qrouter-1", Frame: out(6000)}}, Frame: in(6000)}, true},
+		{"a reply to one of another namespace",
+			linux.Question{Namespace: "qrouter-1", Earlier: []linux.Sent{{Namespace: "qrouter-2", Frame: out(6000)}},
+				Frame: in(6000)}, false},
 		{"a reply to a recorded one, all new", linux.Question{Namespace: "qrouter-1", New: true, Frame: in(5000)}, false},
 		{"a recorded one of another namespace", linux.Question{Namespace: "qrouter-2", Frame: in(5000)}, false},
 		{"a new one out", linux.Question{Namespace: "qrouter-1", Frame: out(6000)}, true},
@@ -129,10 +133,12 @@ func TestMarkOfAFrameThatLeaves(t *testing.T) {
 	ovs.Need(t, "ip", "nft")
 	wd := newWorkdir(t)
 	simple(t, wd, "node1")
-	write(t, wd.NamespaceRecorded("node1", workdir.HostNftables), "table inet ovn-kubernetes {\n\tchain udn-service-prerouting {\n\t\ttype filter hook prerouting priority mangle; policy accept;\n\t\tudp dport 53 meta mark set 0x00001001\n\t}\n}\n")
+	write(t, wd.NamespaceRecorded("node1", workdir.HostNftables),
+		"table inet ovn-kubernetes {\n\tchain udn-service-prerouting {\n\t\ttype filter hook prerouting priority mangle; policy accept;\n\t\tudp dport 53 meta mark set 0x00001001\n\t}\n}\n")
 	_, client := restored(t, wd)
 	for port, want := range map[uint16]uint32{53: 0x1001, 54: 0} {
-		got, err := client.Pass(t.Context(), linux.Question{Namespace: "node1", Frame: linux.Frame{Device: "qr-1", Bytes: udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1, port, 64)}})
+		got, err := client.Pass(t.Context(), linux.Question{Namespace: "node1",
+			Frame: linux.Frame{Device: "qr-1", Bytes: udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1, port, 64)}})
 		if err != nil {
 			t.Fatal(err)
 		}

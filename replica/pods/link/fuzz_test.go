@@ -49,7 +49,8 @@ func (s sending) Stream(context.Context, ...string) (io.ReadWriteCloser, error) 
 // what it sent, and an exit code comes from the request that has it.
 func FuzzOutcome(f *testing.F) {
 	f.Add([]byte("text\n"), []byte("warning\n"), requestExit, ssh.Marshal(exitPayload{3}))
-	f.Add([]byte(""), []byte(""), requestSignal, ssh.Marshal(signalPayload{Signal: failed, Message: "pipe2: too many open files"}))
+	f.Add([]byte(""), []byte(""), requestSignal,
+		ssh.Marshal(signalPayload{Signal: failed, Message: "pipe2: too many open files"}))
 	f.Add([]byte(""), []byte(""), requestSignal, ssh.Marshal(signalPayload{Signal: "TERM"}))
 	f.Add([]byte(""), []byte(""), requestExit, []byte{0, 0, 0})
 	f.Add([]byte(""), []byte(""), "exit-signal", []byte("x"))
@@ -76,7 +77,8 @@ func FuzzOutcome(f *testing.F) {
 		})
 		defer links.Close()
 		var gotOut, gotErrs bytes.Buffer
-		exit, err := links.Run(t.Context(), &workdir.Dir{}, []string{"status"}, runtime.Command{Stdout: &gotOut, Stderr: &gotErrs})
+		exit, err := links.Run(t.Context(), &workdir.Dir{}, []string{"status"},
+			runtime.Command{Stdout: &gotOut, Stderr: &gotErrs})
 		if !bytes.Equal(gotOut.Bytes(), out) || !bytes.Equal(gotErrs.Bytes(), errs) {
 			t.Errorf("%q and %q are passed on, want %q and %q", gotOut.Bytes(), gotErrs.Bytes(), out, errs)
 		}
@@ -117,7 +119,8 @@ func FuzzFarEnd(f *testing.F) {
 	answering(f, filepath.Join(dir, "out.sock"), "outside")
 	answering(f, filepath.Join(dir, "set", "out.sock"), "outside")
 	answering(f, filepath.Join(folder, "db.sock"), "replica")
-	for _, path := range []string{"n/var-run/ovs/db.sock", "n/var-run/ovs/ovs-vswitchd.pid", "../out.sock", "n/var-run/ovs/../../../out.sock"} {
+	for _, path := range []string{"n/var-run/ovs/db.sock", "n/var-run/ovs/ovs-vswitchd.pid", "../out.sock",
+		"n/var-run/ovs/../../../out.sock"} {
 		f.Add(channelSocket, ssh.Marshal(socketPayload{Path: path}), "", []byte{})
 	}
 	f.Add(channelList, []byte("n"), "", []byte{})
@@ -129,7 +132,8 @@ func FuzzFarEnd(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind string, about []byte, request string, payload []byte) {
 		near, far := net.Pipe()
 		defer near.Close()
-		server := &Server{Root: filepath.Join(dir, "set"), Run: func(context.Context, []string, *os.File, *os.File, *os.File) int { return 0 }}
+		server := &Server{Root: filepath.Join(dir, "set"),
+			Run: func(context.Context, []string, *os.File, *os.File, *os.File) int { return 0 }}
 		served := make(chan struct{})
 		go func() {
 			defer close(served)

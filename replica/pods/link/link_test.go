@@ -164,7 +164,8 @@ func newMachine(t *testing.T) (*machine, *workdir.Dir, *Links) {
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	state := replica.State{Runtime: "kubernetes", Kinds: []workdir.Kind{workdir.OVS}, Pod: &replica.Place{Folder: m.Folder()}}
+	state := replica.State{Runtime: "kubernetes", Kinds: []workdir.Kind{workdir.OVS},
+		Pod: &replica.Place{Folder: m.Folder()}}
 	if err := workdir.WriteJSON(wd.ReplicaFile(), state); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,8 @@ func TestSocketsAreThoseOfTheReplica(t *testing.T) {
 	if err != nil || len(rows) != 1 || rows[0].String("name") != "br-there" {
 		t.Errorf("%v %v", rows, err)
 	}
-	if out := ovs.Run(t, "ovs-ofctl", "dump-flows", filepath.Join(wd.VarRun(workdir.OVS), "br-there.mgmt")); !strings.Contains(out, "NORMAL") {
+	if out := ovs.Run(t, "ovs-ofctl", "dump-flows",
+		filepath.Join(wd.VarRun(workdir.OVS), "br-there.mgmt")); !strings.Contains(out, "NORMAL") {
 		t.Error(out)
 	}
 	if m.streams != 1 {
@@ -248,12 +250,14 @@ func TestOnlySocketsOfReplicasAreReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	answering(t, filepath.Join(m.Folder(), "other", "ovs", "db.sock"), "other")
-	for path, content := range map[string]string{"ovs/file": "x", "ovs/evil.pid": "1/../../../wd.sock\x00\n", "ovs/ovs-vswitchd.pid": "../db\n"} {
+	for path, content := range map[string]string{"ovs/file": "x", "ovs/evil.pid": "1/../../../wd.sock\x00\n",
+		"ovs/ovs-vswitchd.pid": "../db\n"} {
 		if err := os.WriteFile(filepath.Join(varRun, path), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for link, to := range map[string]string{"ovs/link.sock": outside, "ovs/rel.sock": "../../wd.sock", "out": filepath.Dir(outside), "../../away": filepath.Dir(outside)} {
+	for link, to := range map[string]string{"ovs/link.sock": outside, "ovs/rel.sock": "../../wd.sock",
+		"out": filepath.Dir(outside), "../../away": filepath.Dir(outside)} {
 		if err := os.Symlink(to, filepath.Join(varRun, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -309,7 +313,8 @@ func TestSocketsOfAHostilePodStayInTheFolder(t *testing.T) {
 	s := links.Link(wd).(*sockets)
 	var hostile []socket
 	for _, name := range []string{"", ".", "..", "../x", "/tmp/x", "a/b", "x\x00y", strings.Repeat("x", 300)} {
-		hostile = append(hostile, socket{Folder: name, Name: "db.sock"}, socket{Folder: "ovs", Name: name}, socket{Folder: "ovs", Name: name + pidSuffix})
+		hostile = append(hostile, socket{Folder: name, Name: "db.sock"}, socket{Folder: "ovs", Name: name},
+			socket{Folder: "ovs", Name: name + pidSuffix})
 	}
 	if err := s.make(append(hostile, socket{Folder: "ovs", Name: "good.sock"})); err != nil {
 		t.Fatal(err)
@@ -334,19 +339,22 @@ func TestRunPassesStreamsAndExitCode(t *testing.T) {
 	_, wd, links := newMachine(t)
 	big := bytes.Repeat([]byte("0123456789abcde\n"), 1<<19) // more than any window
 	var out, errs bytes.Buffer
-	exit, err := links.Run(t.Context(), wd, []string{`cat; echo "to stderr" >&2; exit 42`}, runtime.Command{Stdin: bytes.NewReader(big), Stdout: &out, Stderr: &errs})
+	exit, err := links.Run(t.Context(), wd, []string{`cat; echo "to stderr" >&2; exit 42`},
+		runtime.Command{Stdin: bytes.NewReader(big), Stdout: &out, Stderr: &errs})
 	if err != nil || exit != 42 || !bytes.Equal(out.Bytes(), big) || errs.String() != "to stderr\n" {
 		t.Errorf("exit %d, %v; %d bytes of %d; %q", exit, err, out.Len(), len(big), errs.String())
 	}
 	out.Reset()
 	// Without input, a program sees its end; one that goes on in the background keeps nothing waiting.
-	if exit, err := links.Run(t.Context(), wd, []string{"cat; sleep 60 & echo done"}, runtime.Command{Stdout: &out, Stderr: &errs}); err != nil || exit != 0 || out.String() != "done\n" {
+	if exit, err := links.Run(t.Context(), wd, []string{"cat; sleep 60 & echo done"},
+		runtime.Command{Stdout: &out, Stderr: &errs}); err != nil || exit != 0 || out.String() != "done\n" {
 		t.Errorf("exit %d, %v, %q", exit, err, out.String())
 	}
 	// Input that the program does not read does not keep it from ending.
 	silent, writer := io.Pipe()
 	defer writer.Close()
-	if exit, err := links.Run(t.Context(), wd, []string{"exit 3"}, runtime.Command{Stdin: silent, Stdout: &out, Stderr: &errs}); err != nil || exit != 3 {
+	if exit, err := links.Run(t.Context(), wd, []string{"exit 3"},
+		runtime.Command{Stdin: silent, Stdout: &out, Stderr: &errs}); err != nil || exit != 3 {
 		t.Errorf("exit %d, %v", exit, err)
 	}
 }
@@ -356,11 +364,13 @@ func TestWordsReachThePodAsTheyAre(t *testing.T) {
 	const want = "\xff $HOME `id` ; 'a' \\ \n"
 	var out bytes.Buffer
 	script := "printf %s '" + strings.ReplaceAll(want, "'", `'"'"'`) + "'"
-	if exit, err := links.Run(t.Context(), wd, []string{script}, runtime.Command{Stdout: &out, Stderr: io.Discard}); err != nil || exit != 0 || out.String() != want {
+	if exit, err := links.Run(t.Context(), wd, []string{script},
+		runtime.Command{Stdout: &out, Stderr: io.Discard}); err != nil || exit != 0 || out.String() != want {
 		t.Errorf("exit %d, %v, %q, want %q", exit, err, out.String(), want)
 	}
 	for word, want := range map[string]string{"a\x00b": "NUL", strings.Repeat("x", 300<<10): "on standard input"} {
-		if _, err := links.Run(t.Context(), wd, []string{word}, runtime.Command{}); err == nil || errors.Is(err, ErrLost) || !strings.Contains(err.Error(), want) {
+		if _, err := links.Run(t.Context(), wd, []string{word}, runtime.Command{}); err == nil || errors.Is(err, ErrLost) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v of a command line that can't be sent, want %q", err, want)
 		}
 	}
@@ -370,7 +380,8 @@ func TestWordsReachThePodAsTheyAre(t *testing.T) {
 func TestOutputThatCanNotBeWrittenEndsTheCommand(t *testing.T) {
 	_, wd, links := newMachine(t)
 	path := filepath.Join(t.TempDir(), "pid")
-	_, err := links.Run(t.Context(), wd, []string{"echo $$ >" + path + "; exec yes"}, runtime.Command{Stdout: full{}, Stderr: io.Discard})
+	_, err := links.Run(t.Context(), wd, []string{"echo $$ >" + path + "; exec yes"},
+		runtime.Command{Stdout: full{}, Stderr: io.Discard})
 	if !errors.Is(err, errFull) {
 		t.Errorf("error %v, want %v", err, errFull)
 	}
@@ -456,7 +467,9 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 	// The link serves others.
 	var text bytes.Buffer
-	if exit, err := links.Run(t.Context(), wd, []string{"echo more"}, runtime.Command{Stdout: &text, Stderr: io.Discard}); err != nil || exit != 0 || text.String() != "more\n" || m.streams != 1 {
+	if exit, err := links.Run(t.Context(), wd, []string{"echo more"},
+		runtime.Command{Stdout: &text, Stderr: io.Discard}); err != nil || exit != 0 || text.String() != "more\n" ||
+		m.streams != 1 {
 		t.Errorf("exit %d, %v, %q, %d streams", exit, err, text.String(), m.streams)
 	}
 }
@@ -469,7 +482,8 @@ func TestEndedRequestDoesNotWaitForThePod(t *testing.T) {
 	defer links.Close()
 	for what, ask := range map[string]func(ctx context.Context) error{
 		"run": func(ctx context.Context) error {
-			_, err := links.Run(ctx, wd, []string{"status"}, runtime.Command{Stdin: strings.NewReader("x"), Stdout: io.Discard, Stderr: io.Discard})
+			_, err := links.Run(ctx, wd, []string{"status"},
+				runtime.Command{Stdin: strings.NewReader("x"), Stdout: io.Discard, Stderr: io.Discard})
 			return err
 		},
 		"connect": func(ctx context.Context) error { return wd.Linked(NewContext(ctx, links)).Connect(ctx) },
@@ -525,7 +539,8 @@ func TestSilentPodCountsAsLost(t *testing.T) {
 func TestCommandThatCanNotRunIsNoLostConnection(t *testing.T) {
 	_, wd, links := newMachine(t)
 	_, inside := newTerminal(t)
-	_, err := links.Run(t.Context(), wd, []string{missingProgram}, runtime.Command{Stdin: inside, Stdout: io.Discard, Terminal: true})
+	_, err := links.Run(t.Context(), wd, []string{missingProgram},
+		runtime.Command{Stdin: inside, Stdout: io.Discard, Terminal: true})
 	if !errors.Is(err, errRun) || errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("error %v, want %q and the reason", err, errRun)
 	}
@@ -536,7 +551,8 @@ func TestFarEndEndsWhatRunsWhenTheNearEndIsKilled(t *testing.T) {
 	out := &first{read: make(chan struct{})}
 	failed := make(chan error, 1)
 	go func() {
-		_, err := links.Run(t.Context(), wd, []string{"sleep 600 & echo $!; wait"}, runtime.Command{Stdout: out, Stderr: io.Discard})
+		_, err := links.Run(t.Context(), wd, []string{"sleep 600 & echo $!; wait"},
+			runtime.Command{Stdout: out, Stderr: io.Discard})
 		failed <- err
 	}()
 	<-out.read
@@ -614,7 +630,8 @@ func TestLostPodIsConnectedAnew(t *testing.T) {
 // TestClusterIsAskedAboutPodsThatDoNotAnswer counts how hosts are opened: at the first attempt
 // without asking the cluster.
 func TestClusterIsAskedAboutPodsThatDoNotAnswer(t *testing.T) {
-	for recorded, host := range map[string]Host{"answers": nil, "is gone": gone{}, "is silent": silent{}, "runs something else": printing{"Usage: something else\n"}} {
+	for recorded, host := range map[string]Host{"answers": nil, "is gone": gone{}, "is silent": silent{},
+		"runs something else": printing{"Usage: something else\n"}} {
 		t.Run("the recorded pod "+recorded, func(t *testing.T) {
 			m, wd, _ := newMachine(t)
 			var attempts []Attempt
@@ -660,7 +677,8 @@ func (gone) Stream(context.Context, ...string) (io.ReadWriteCloser, error) {
 func TestFolderIsPrivateAndRemoved(t *testing.T) {
 	m, wd, links := newMachine(t)
 	parent := os.Getenv("XDG_RUNTIME_DIR")
-	left, others, fresh := filepath.Join(parent, prefix+"1"), filepath.Join(parent, prefix+"2"), filepath.Join(parent, prefix+"3")
+	left, others, fresh := filepath.Join(parent, prefix+"1"), filepath.Join(parent, prefix+"2"),
+		filepath.Join(parent, prefix+"3")
 	leftNow, beingMade := filepath.Join(parent, prefix+"4"), filepath.Join(parent, making+"5")
 	for _, path := range []string{left, others, fresh, leftNow, beingMade} {
 		if err := os.MkdirAll(filepath.Join(path, "1", "ovs"), 0o700); err != nil {
@@ -694,7 +712,8 @@ func TestFolderIsPrivateAndRemoved(t *testing.T) {
 	}
 	answering(t, filepath.Join(m.Folder(), "var-run", "ovs", "db.sock"), "")
 	varRuns := linked(t, wd, links).VarRuns()
-	if info, err := os.Stat(filepath.Dir(varRuns)); err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(filepath.Dir(varRuns)) != parent {
+	if info, err := os.Stat(filepath.Dir(varRuns)); err != nil || info.Mode().Perm() != 0o700 ||
+		filepath.Dir(filepath.Dir(varRuns)) != parent {
 		t.Errorf("%s: %v %v", varRuns, info, err)
 	}
 	for _, path := range []string{left, leftNow} {
@@ -705,7 +724,8 @@ func TestFolderIsPrivateAndRemoved(t *testing.T) {
 	if err := links.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if now, _ := filepath.Glob(filepath.Join(parent, "*")); strings.Join(now, " ") != strings.Join([]string{others, fresh, filepath.Join(parent, prefix+"link"), beingMade}, " ") {
+	if now, _ := filepath.Glob(filepath.Join(parent, "*")); strings.Join(now,
+		" ") != strings.Join([]string{others, fresh, filepath.Join(parent, prefix+"link"), beingMade}, " ") {
 		t.Errorf("%q", now)
 	}
 	if err := wd.Linked(NewContext(t.Context(), links)).Connect(t.Context()); err == nil {
@@ -748,7 +768,8 @@ func (failing) Stream(context.Context, ...string) (io.ReadWriteCloser, error) {
 // TestFarEndOfAnotherProgram shows what happens if the program in the pod is no far end.
 func TestFarEndOfAnotherProgram(t *testing.T) {
 	_, wd, _ := newMachine(t)
-	for what, text := range map[string]string{"garbage": "Usage: something else\n" + strings.Repeat("x", 100), "nothing": ""} {
+	for what, text := range map[string]string{"garbage": "Usage: something else\n" + strings.Repeat("x", 100),
+		"nothing": ""} {
 		links := New(func(context.Context, *workdir.Dir, Attempt) (Host, error) { return printing{text}, nil })
 		err := wd.Linked(NewContext(t.Context(), links)).Connect(t.Context())
 		if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "pod test/printing") {

@@ -67,7 +67,8 @@ func newUser(t *testing.T, wd *workdir.Dir, links *Links, script string) *user {
 	ctx, cancel := context.WithCancel(t.Context())
 	u.end = cancel
 	go func() {
-		exit, err := links.Run(ctx, wd, []string{script}, runtime.Command{Stdin: inside, Stdout: inside, Stderr: inside, Terminal: true})
+		exit, err := links.Run(ctx, wd, []string{script},
+			runtime.Command{Stdin: inside, Stdout: inside, Stderr: inside, Terminal: true})
 		u.outcome <- outcomeOfRun{exit, err}
 	}()
 	return u
@@ -212,7 +213,8 @@ func TestOutputInATerminalIsWhole(t *testing.T) {
 	_, wd, links := newMachine(t)
 	_, inside := newTerminal(t)
 	out := &slow{}
-	exit, err := links.Run(t.Context(), wd, []string{fmt.Sprintf("stty -onlcr; seq %d", lines)}, runtime.Command{Stdin: inside, Stdout: out, Terminal: true})
+	exit, err := links.Run(t.Context(), wd, []string{fmt.Sprintf("stty -onlcr; seq %d", lines)},
+		runtime.Command{Stdin: inside, Stdout: out, Terminal: true})
 	if err != nil || exit != 0 {
 		t.Errorf("exit %d, %v", exit, err)
 	}

@@ -25,10 +25,11 @@ func TestRejectedEntry(t *testing.T) {
 			"Error OFPBFC_MSG_FAILED for: OFPT_BUNDLE_CONTROL (OF1.5) (xid=0x6):\n bundle_id=0 type=COMMIT_REQUEST flags=atomic ordered\n" + closing, 2, 1, true},
 		"a flow, after names were asked for": {"Error OFPBAC_BAD_OUT_GROUP for: OFPT_FLOW_MOD (OF1.5) (xid=0x7): ADD priority=4,ip actions=group:999\n" +
 			"Error OFPBFC_MSG_FAILED for: OFPT_BUNDLE_CONTROL (OF1.5) (xid=0xa):\n bundle_id=0 type=COMMIT_REQUEST flags=atomic ordered\n" + closing, 2, 1, true},
-		"another message":  {"Error OFPBRC_BAD_TYPE for: OFPT_BUNDLE_CONTROL (OF1.5) (xid=0x4):\n" + closing, 9, 0, false},
-		"a number too far": {"Error OFPBAC_BAD_OUT_GROUP for: OFPT_FLOW_MOD (OF1.5) (xid=0x77): ADD actions=group:999\n" + closing, 2, 0, false},
-		"nothing":          {"", 2, 0, false},
-		"nothing, of one":  {"", 1, 0, true},
+		"another message": {"Error OFPBRC_BAD_TYPE for: OFPT_BUNDLE_CONTROL (OF1.5) (xid=0x4):\n" + closing, 9, 0, false},
+		"a number too far": {"Error OFPBAC_BAD_OUT_GROUP for: OFPT_FLOW_MOD (OF1.5) (xid=0x77): ADD actions=group:999\n" +
+			closing, 2, 0, false},
+		"nothing":         {"", 2, 0, false},
+		"nothing, of one": {"", 1, 0, true},
 	} {
 		err := &command.Error{Argv: []string{"ovs-ofctl"}, Stderr: c.stderr, Err: errors.New("exit status 1")}
 		if bad, known := rejectedEntry(err, c.n); bad != c.bad || known != c.known {

@@ -58,7 +58,8 @@ func newReplica(t *testing.T, r engines.Runtime) replica {
 // daemon returns an ovsdb-server of a database that need not exist.
 func (r replica) daemon(program string) runtime.Daemon {
 	dir := r.wd.VarRun(workdir.OVS)
-	return runtime.Daemon{Role: "ovsdb-server-ovs", Program: program, RunDir: dir, Log: filepath.Join(r.wd.Run(), "server.log"),
+	return runtime.Daemon{Role: "ovsdb-server-ovs", Program: program, RunDir: dir,
+		Log:  filepath.Join(r.wd.Run(), "server.log"),
 		Args: []string{r.wd.WorkingCopy(workdir.OVS), "--remote=punix:" + r.wd.Socket(workdir.OVS)}}
 }
 
@@ -122,8 +123,9 @@ func TestContainersThatAreMadeDuringTheEnd(t *testing.T) {
 		for i := range 4 {
 			late.Go(func() {
 				for j := range 8 {
-					spec := engine.Spec{Name: fmt.Sprintf("%s-%d-%d", tools.Name, i, j), Image: images[0].Name, Command: []string{"sleep", "1000"},
-						Labels: map[string]string{container.LabelWorkdir: r.wd.Path(), container.LabelRole: "late"}, Join: tools.ID}
+					spec := engine.Spec{Name: fmt.Sprintf("%s-%d-%d", tools.Name, i, j), Image: images[0].Name,
+						Command: []string{"sleep", "1000"},
+						Labels:  map[string]string{container.LabelWorkdir: r.wd.Path(), container.LabelRole: "late"}, Join: tools.ID}
 					_, err := r.engine.Create(t.Context(), spec)
 					select {
 					case made <- err == nil:
@@ -166,7 +168,8 @@ func TestForeignContainerIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		foreign, err := r.engine.Create(t.Context(), engine.Spec{Name: name, Image: images[0].Name, Command: []string{"true"}})
+		foreign, err := r.engine.Create(t.Context(),
+			engine.Spec{Name: name, Image: images[0].Name, Command: []string{"true"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,10 +178,12 @@ func TestForeignContainerIsKept(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "ovsdb-tool", "create", r.wd.WorkingCopy(workdir.OVS), "/usr/share/openvswitch/vswitch.ovsschema"); err != nil {
+		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "ovsdb-tool", "create", r.wd.WorkingCopy(workdir.OVS),
+			"/usr/share/openvswitch/vswitch.ovsschema"); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Start(t.Context(), d); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "left alone") {
+		if err := r.Start(t.Context(), d); err == nil || !strings.Contains(err.Error(), name) ||
+			!strings.Contains(err.Error(), "left alone") {
 			t.Errorf("the error of start is %v", err)
 		}
 		if err := errors.Join(r.Stop(t.Context(), d), r.End(t.Context())); err != nil {
@@ -200,7 +205,8 @@ func TestImageWithoutItsRegistry(t *testing.T) {
 			t.Fatal(err)
 		}
 		const registry, short = "registry.invalid/", "team/copy"
-		err = r.engine.Build(t.Context(), engine.Build{Containerfile: "FROM " + ours[0].Name + "\n", Name: registry + short}, io.Discard)
+		err = r.engine.Build(t.Context(), engine.Build{Containerfile: "FROM " + ours[0].Name + "\n", Name: registry + short},
+			io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,14 +251,17 @@ func TestToolsTransferEverything(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		out, err := r.Tool(t.Context(), r.wd.Run(), nil, "bash", "-c", `printf '%s|' "$OVS_RUNDIR" "$@"`, "x", "a b", "", "$(id)", "'\n")
+		out, err := r.Tool(t.Context(), r.wd.Run(), nil, "bash", "-c", `printf '%s|' "$OVS_RUNDIR" "$@"`, "x", "a b", "",
+			"$(id)", "'\n")
 		if want := r.wd.Run() + "|a b||$(id)|'\n|"; err != nil || string(out) != want {
 			t.Errorf("arguments: %q, want %q (%v)", out, want, err)
 		}
-		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "bash", "-c", "echo why >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "exit status 3: why") {
+		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "bash", "-c", "echo why >&2; exit 3"); err == nil ||
+			!strings.Contains(err.Error(), "exit status 3: why") {
 			t.Errorf("a failing tool: %v", err)
 		}
-		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "no-such-tool"); !errors.Is(err, runtime.ErrNotInstalled) || !strings.Contains(err.Error(), "no-such-tool") {
+		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "no-such-tool"); !errors.Is(err, runtime.ErrNotInstalled) ||
+			!strings.Contains(err.Error(), "no-such-tool") {
 			t.Errorf("a missing tool: %v", err)
 		}
 		// "exit" is a word of the runner's shell, and no program.
@@ -261,7 +270,8 @@ func TestToolsTransferEverything(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if _, err := r.Tool(ctx, r.wd.Run(), nil, "bash", "-c", "while :; do :; done"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := r.Tool(ctx, r.wd.Run(), nil, "bash", "-c", "while :; do :; done"); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Errorf("a tool that outlives its context: %v", err)
 		}
 		for busy := true; busy; { // a killed process ends a moment later

@@ -72,7 +72,8 @@ func trySockets() outcomes {
 			}
 			what = fmt.Sprintf("pair of sockets of family %d", family)
 			var pair [2]int32
-			_, _, errno = unix.RawSyscall6(unix.SYS_SOCKETPAIR, uintptr(family), uintptr(kind), 0, uintptr(unsafe.Pointer(&pair)), 0, 0)
+			_, _, errno = unix.RawSyscall6(unix.SYS_SOCKETPAIR, uintptr(family), uintptr(kind), 0,
+				uintptr(unsafe.Pointer(&pair)), 0, 0)
 			if got[what] != had {
 				note(what, errno)
 			}
@@ -114,7 +115,8 @@ func socket32() string {
 		0x48, 0x98, // cdqe
 		0xc3, // ret
 	}
-	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
+	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC,
+		unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return err.Error()
 	}
@@ -142,7 +144,8 @@ func try(t *testing.T, options Options, asDaemon bool) outcomes {
 	}
 	r := New(options)
 	if asDaemon {
-		err = r.Start(t.Context(), runtime.Daemon{Role: "program", Program: self, RunDir: dir, Log: filepath.Join(dir, "log"), Args: []string{triesSockets, file}})
+		err = r.Start(t.Context(), runtime.Daemon{Role: "program", Program: self, RunDir: dir, Log: filepath.Join(dir, "log"),
+			Args: []string{triesSockets, file}})
 		if err == nil || !strings.Contains(err.Error(), "it detached, but does not hold") {
 			t.Fatalf("the program has not ended: %v", err)
 		}
@@ -169,8 +172,10 @@ func TestFilterLeavesNoSocketsButUnix(t *testing.T) {
 			t.Fatalf("a program without the filter does not get a %s: %s", what, free[what])
 		}
 	}
-	t.Logf("without the filter: io_uring: %s, pidfd_getfd: %s, 32-bit entry: %s", free["io_uring"], free["pidfd_getfd"], free["the 32-bit entry"])
-	allowed := []string{fmt.Sprintf("pair of sockets of family %d", unix.AF_UNIX), fmt.Sprintf("socket of family %d", unix.AF_UNIX)}
+	t.Logf("without the filter: io_uring: %s, pidfd_getfd: %s, 32-bit entry: %s", free["io_uring"], free["pidfd_getfd"],
+		free["the 32-bit entry"])
+	allowed := []string{fmt.Sprintf("pair of sockets of family %d", unix.AF_UNIX),
+		fmt.Sprintf("socket of family %d", unix.AF_UNIX)}
 	for _, kind := range []struct {
 		asDaemon bool
 		options  Options
@@ -235,7 +240,8 @@ func TestFilteredDaemonsInheritNoSocket(t *testing.T) {
 			t.Fatalf("%d files, %v", len(files), err)
 		}
 		for _, f := range files {
-			if target, err := os.Readlink(filepath.Join(open, f.Name())); target == inode || err != nil && !errors.Is(err, os.ErrNotExist) {
+			if target, err := os.Readlink(filepath.Join(open, f.Name())); target == inode || err != nil &&
+				!errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%s has file %s: %s, %v", d.Role, f.Name(), target, err)
 			}
 		}

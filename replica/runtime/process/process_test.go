@@ -262,7 +262,8 @@ func TestStopEndsADaemonOfAKilledStart(t *testing.T) {
 	}
 	const rounds = 20
 	for round := range rounds {
-		cmd := exec.Command(program, append([]string{"--pidfile=" + daemon.PIDFile(n.server), "--detach"}, n.server.Args...)...)
+		cmd := exec.Command(program, append([]string{"--pidfile=" + daemon.PIDFile(n.server), "--detach"},
+			n.server.Args...)...)
 		cmd.Env = append(os.Environ(), "OVS_RUNDIR="+n.server.RunDir)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -351,7 +352,8 @@ func TestEndedContextLeavesNothing(t *testing.T) {
 		t.Errorf("left running: %s", left)
 	}
 	n.r.options.StartTimeout = 300 * time.Millisecond
-	if err := n.r.Start(t.Context(), n.vswd); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "300ms") {
+	if err := n.r.Start(t.Context(), n.vswd); !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "300ms") {
 		t.Errorf("error: %v", err)
 	}
 	if left := sleepers(t, n); left != "" {
@@ -420,15 +422,18 @@ func TestToolEnvironmentAndErrors(t *testing.T) {
 	t.Setenv("OVN_NB_DB", "tcp:192.0.2.1:6641")
 	t.Setenv("OVS_RUNDIR", "/elsewhere")
 	env := n.tool(t, "env")
-	if strings.Contains(env, "192.0.2.1") || strings.Contains(env, "elsewhere") || !strings.Contains(env, "OVS_RUNDIR="+n.server.RunDir) {
+	if strings.Contains(env, "192.0.2.1") || strings.Contains(env, "elsewhere") ||
+		!strings.Contains(env, "OVS_RUNDIR="+n.server.RunDir) {
 		t.Errorf("environment: %s", env)
 	}
 	_, err := n.r.Tool(t.Context(), n.server.RunDir, nil, "ovn-nothing", "x")
 	var failed *command.Error
-	if !errors.As(err, &failed) || !errors.Is(err, runtime.ErrNotInstalled) || !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "ovn-common") {
+	if !errors.As(err, &failed) || !errors.Is(err, runtime.ErrNotInstalled) || !errors.Is(err, exec.ErrNotFound) ||
+		!strings.Contains(err.Error(), "ovn-common") {
 		t.Errorf("error: %v", err)
 	}
-	if err := Missing("ovs-vsctl", "ovs-vswitchd-none"); !errors.Is(err, runtime.ErrNotInstalled) || strings.Contains(err.Error(), "ovs-vsctl") {
+	if err := Missing("ovs-vsctl", "ovs-vswitchd-none"); !errors.Is(err, runtime.ErrNotInstalled) ||
+		strings.Contains(err.Error(), "ovs-vsctl") {
 		t.Errorf("missing: %v", err)
 	}
 }

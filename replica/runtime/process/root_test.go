@@ -66,7 +66,8 @@ func both(t *testing.T, r *process.Runtime, script string) (outputs []string) {
 		t.Fatal(err)
 	}
 	var printed bytes.Buffer
-	exit, err := r.Exec(t.Context(), runtime.Command{Argv: []string{"sh", "-c", script}, Stdout: &printed, Stderr: &printed})
+	exit, err := r.Exec(t.Context(), runtime.Command{Argv: []string{"sh", "-c", script}, Stdout: &printed,
+		Stderr: &printed})
 	if err != nil || exit != 0 {
 		t.Fatalf("exit code %d, %v: %s", exit, err, &printed)
 	}
@@ -115,8 +116,9 @@ func TestRootShowsTheImageAndTheFolders(t *testing.T) {
 		"(echo x >>/usr/share/image) 2>/dev/null || echo refused": "refused\n",
 		"(echo x >/secret) 2>/dev/null || echo refused":           "refused\n",
 		"ls /proc/sys": "",
-		fmt.Sprintf("cat /proc/%d/fd/%d 2>/dev/null || cat /proc/%d/root/etc/passwd 2>/dev/null || echo refused", os.Getpid(), open.Fd(), os.Getpid()): "refused\n",
-		"cat /proc/$PPID/exe >/dev/null 2>&1 && echo open || echo refused":                                                                             "refused\n",
+		fmt.Sprintf("cat /proc/%d/fd/%d 2>/dev/null || cat /proc/%d/root/etc/passwd 2>/dev/null || echo refused", os.Getpid(),
+			open.Fd(), os.Getpid()): "refused\n",
+		"cat /proc/$PPID/exe >/dev/null 2>&1 && echo open || echo refused": "refused\n",
 		"echo $OVN_NB_DB": "\n",
 		"while read name _; do case $name in *:) echo $name; esac; done </proc/net/dev":                                                                   "lo:\n",
 		"while read name value; do case $name in Cap[PEIA]*|NoNewPrivs:) echo $value; esac; done </proc/self/status":                                      strings.Repeat("0000000000000000\n", 4) + "1\n",
@@ -168,7 +170,8 @@ func TestRootHasAnyWorkdir(t *testing.T) {
 		},
 		"the image has it": func(image string) error { return os.MkdirAll(filepath.Join(image, shared), 0o755) },
 		"a link to a folder of the host": func(image string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(image, "var/tmp")), os.Symlink("/etc", filepath.Join(image, "var/tmp")))
+			return errors.Join(os.RemoveAll(filepath.Join(image, "var/tmp")),
+				os.Symlink("/etc", filepath.Join(image, "var/tmp")))
 		},
 		"the first folder is a link": func(image string) error {
 			return errors.Join(os.RemoveAll(filepath.Join(image, "var")), os.Symlink("/nowhere", filepath.Join(image, "var")))
@@ -220,9 +223,11 @@ func TestRootFilesAreFoundInside(t *testing.T) {
 	}
 	for link, target := range map[string]string{
 		"usr/bin/absolute": "/etc/real", "usr/bin/upwards": "../../../../../../etc/real", "usr/bin/twice": "absolute",
-		"usr/bin/host": "/etc/passwd", "usr/bin/hostup": "../../../../../../../../../../../etc/passwd", "usr/bin/loop": "loop", "bin": "usr/bin",
+		"usr/bin/host": "/etc/passwd", "usr/bin/hostup": "../../../../../../../../../../../etc/passwd",
+		"usr/bin/loop": "loop", "bin": "usr/bin",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(root, link)), 0o755), os.Symlink(target, filepath.Join(root, link))); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(root, link)), 0o755),
+			os.Symlink(target, filepath.Join(root, link))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -267,21 +272,25 @@ func TestRootPassesStreams(t *testing.T) {
 		t.Errorf("without input: %q %v", out, err)
 	}
 	argument := strings.Repeat("x", 100_000)
-	if out, err := r.Tool(ctx, "/tmp", nil, "sh", "-c", `echo ${#1} ${#2} ${#3}`, "sh", argument, argument, argument); err != nil || string(out) != "100000 100000 100000\n" {
+	if out, err := r.Tool(ctx, "/tmp", nil, "sh", "-c", `echo ${#1} ${#2} ${#3}`, "sh", argument, argument,
+		argument); err != nil || string(out) != "100000 100000 100000\n" {
 		t.Errorf("long arguments: %q %v", out, err)
 	}
 	out, err := r.Tool(ctx, "/tmp", nil, "sh", "-c", "echo before; echo reason >&2; exit 7")
 	var failed *command.Error
-	if !errors.As(err, &failed) || failed.Stderr != "reason\n" || string(out) != "before\n" || err.Error() != "sh: exit status 7: reason" {
+	if !errors.As(err, &failed) || failed.Stderr != "reason\n" || string(out) != "before\n" ||
+		err.Error() != "sh: exit status 7: reason" {
 		t.Errorf("a tool that fails: %q %v", out, err)
 	}
-	if _, err := r.Tool(ctx, "/tmp", nil, "sh", "-c", "kill -9 $$"); err == nil || !strings.Contains(err.Error(), "signal: killed") {
+	if _, err := r.Tool(ctx, "/tmp", nil, "sh", "-c", "kill -9 $$"); err == nil ||
+		!strings.Contains(err.Error(), "signal: killed") {
 		t.Errorf("a tool that is killed: %v", err)
 	}
 	if _, err := r.Tool(ctx, "/tmp", nil, "cat", "a\x00b"); err == nil || !strings.Contains(err.Error(), "NUL") {
 		t.Errorf("an argument with a NUL: %v", err)
 	}
-	if _, err := r.Tool(ctx, "/tmp", nil, "ovn-nothing"); !errors.Is(err, runtime.ErrNotInstalled) || !errors.Is(err, exec.ErrNotFound) {
+	if _, err := r.Tool(ctx, "/tmp", nil, "ovn-nothing"); !errors.Is(err, runtime.ErrNotInstalled) ||
+		!errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("a missing tool: %v", err)
 	}
 	if exit, err := r.Exec(ctx, runtime.Command{Argv: []string{"sh", "-c", "exit 9"}}); exit != 9 || err != nil {
@@ -312,7 +321,8 @@ func TestRootToolsSeeAFolderThatIsMadeAnew(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	r := in(t, hostRoot(t), folder)
 	look := func() string {
-		out, err := r.Tool(t.Context(), "/tmp", nil, "sh", "-c", `cat "$0" 2>/dev/null || echo none`, filepath.Join(folder, "file"))
+		out, err := r.Tool(t.Context(), "/tmp", nil, "sh", "-c", `cat "$0" 2>/dev/null || echo none`,
+			filepath.Join(folder, "file"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +334,8 @@ func TestRootToolsSeeAFolderThatIsMadeAnew(t *testing.T) {
 	// A tool that runs meanwhile is not disturbed, nor are those that start.
 	var all sync.WaitGroup
 	all.Go(func() {
-		out, err := r.Tool(t.Context(), "/tmp", strings.NewReader("x"), "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; cat")
+		out, err := r.Tool(t.Context(), "/tmp", strings.NewReader("x"), "sh", "-c",
+			"i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; cat")
 		if err != nil || string(out) != "x" {
 			t.Errorf("a tool that ran meanwhile: %q %v", out, err)
 		}
@@ -351,7 +362,8 @@ func TestRootToolsSeeAFolderThatIsMadeAnew(t *testing.T) {
 // TestRootThatIsGone checks the error for an image that was removed.
 func TestRootThatIsGone(t *testing.T) {
 	r := in(t, filepath.Join(t.TempDir(), "removed"))
-	if _, err := r.Tool(t.Context(), "/tmp", nil, "sh"); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "root file system of the image") {
+	if _, err := r.Tool(t.Context(), "/tmp", nil, "sh"); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "root file system of the image") {
 		t.Errorf("error: %v", err)
 	}
 	relative := in(t, "some/folder")
@@ -388,14 +400,17 @@ func TestWithoutNamespacesAUserHasNoRoot(t *testing.T) {
 	if root := os.Getenv(forbidden); root != "" {
 		r := in(t, root)
 		_, err := r.Tool(t.Context(), "/tmp", nil, "sh")
-		if err == nil || !strings.Contains(err.Error(), "operation not permitted") || !strings.Contains(err.Error(), "use --runtime podman or docker") {
+		if err == nil || !strings.Contains(err.Error(), "operation not permitted") ||
+			!strings.Contains(err.Error(), "use --runtime podman or docker") {
 			t.Errorf("a tool: %v", err)
 		}
-		if _, err = r.Exec(t.Context(), runtime.Command{Argv: []string{"sh"}}); err == nil || !strings.Contains(err.Error(), "use --runtime podman or docker") {
+		if _, err = r.Exec(t.Context(), runtime.Command{Argv: []string{"sh"}}); err == nil ||
+			!strings.Contains(err.Error(), "use --runtime podman or docker") {
 			t.Errorf("a program of the user: %v", err)
 		}
 		dir := t.TempDir()
-		err = r.Start(t.Context(), runtime.Daemon{Role: "ovsdb-server-ovs", Program: "ovsdb-server", RunDir: dir, Log: filepath.Join(dir, "log")})
+		err = r.Start(t.Context(), runtime.Daemon{Role: "ovsdb-server-ovs", Program: "ovsdb-server", RunDir: dir,
+			Log: filepath.Join(dir, "log")})
 		if err == nil || !strings.Contains(err.Error(), "use --runtime podman or docker") {
 			t.Errorf("a daemon: %v", err)
 		}
@@ -411,20 +426,23 @@ func TestWithoutNamespacesAUserHasNoRoot(t *testing.T) {
 		}
 	}
 	// A process whose root is not that of its mount namespace can make no user namespace.
-	again(t, t.Name(), root, "unshare", "-m", "sh", "-c", `mount --rbind / /mnt && exec chroot --userspec=65534:65534 /mnt "$@"`, "sh")
+	again(t, t.Name(), root, "unshare", "-m", "sh", "-c",
+		`mount --rbind / /mnt && exec chroot --userspec=65534:65534 /mnt "$@"`, "sh")
 }
 
 // TestWithoutNamespacesRootHasARoot checks that root needs no user namespaces.
 func TestWithoutUserNamespacesRootRunsTools(t *testing.T) {
 	if root := os.Getenv(forbidden); root != "" {
 		write(t, filepath.Join(root, "usr/share/image"), "the image")
-		for _, out := range both(t, in(t, root), "cat /usr/share/image; while read name value; do case $name in Cap[PEIA]*|NoNewPrivs:) echo $value; esac; done </proc/self/status") {
+		for _, out := range both(t, in(t, root),
+			"cat /usr/share/image; while read name value; do case $name in Cap[PEIA]*|NoNewPrivs:) echo $value; esac; done </proc/self/status") {
 			expect.Equal(t, out, "the image"+strings.Repeat("0000000000000000\n", 4)+"1\n", "it printed")
 		}
 		startsServer(t, root)
 		return
 	}
-	again(t, t.Name(), hostRoot(t), "unshare", "-Urm", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces || exit 77; exec "$@"`, "sh")
+	again(t, t.Name(), hostRoot(t), "unshare", "-Urm", "sh", "-c",
+		`echo 0 >/proc/sys/user/max_user_namespaces || exit 77; exec "$@"`, "sh")
 }
 
 // startsServer starts and ends an ovsdb-server in a root.
@@ -436,7 +454,8 @@ func startsServer(t *testing.T, root string) {
 	if _, err := r.Tool(t.Context(), dir, nil, "ovsdb-tool", "create", db); err != nil {
 		t.Fatal(err)
 	}
-	d := runtime.Daemon{Role: "ovsdb-server-ovs", Program: "ovsdb-server", RunDir: dir, Args: []string{db}, Log: filepath.Join(dir, "log")}
+	d := runtime.Daemon{Role: "ovsdb-server-ovs", Program: "ovsdb-server", RunDir: dir, Args: []string{db},
+		Log: filepath.Join(dir, "log")}
 	if err := r.Start(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}

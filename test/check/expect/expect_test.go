@@ -29,7 +29,8 @@ func TestBothSidesAreSaid(t *testing.T) {
 	Equal(r, []string{"a b"}, []string{"a", "b"})
 	Equal(r, strings.Repeat("same\n", 200)+"new\n", strings.Repeat("same\n", 200)+"old\n", "text")
 	wanted := []string{`the number of: [7]: got 1, want 2`, `got []string{"a b"}, want []string{"a", "b"}`}
-	if len(r.failures) != 3 || r.failures[0] != wanted[0] || r.failures[1] != wanted[1] || len(r.failures[2]) > 1000 || !strings.Contains(r.failures[2], "new") {
+	if len(r.failures) != 3 || r.failures[0] != wanted[0] || r.failures[1] != wanted[1] || len(r.failures[2]) > 1000 ||
+		!strings.Contains(r.failures[2], "new") {
 		t.Errorf("got %q, want %q and a difference", r.failures, wanted)
 	}
 }

@@ -16,7 +16,8 @@ func TestDifferenceCountsEachLine(t *testing.T) {
 }
 
 func TestWordsAreJoinedByQuotes(t *testing.T) {
-	if got, want := Words(`  acl-add blue "outport == \"vm1\"" x"y z"  ""`), []string{"acl-add", "blue", `outport == "vm1"`, "xy z", ""}; !slices.Equal(got, want) {
+	if got, want := Words(`  acl-add blue "outport == \"vm1\"" x"y z"  ""`),
+		[]string{"acl-add", "blue", `outport == "vm1"`, "xy z", ""}; !slices.Equal(got, want) {
 		t.Errorf("%q, not %q", got, want)
 	}
 }

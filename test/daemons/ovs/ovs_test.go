@@ -18,7 +18,8 @@ func TestSwitchKeepsBridgesOverRestart(t *testing.T) {
 	if out := s.Appctl("dpif/show"); !strings.Contains(out, "br0") {
 		t.Errorf("no bridge after a restart: %s", out)
 	}
-	if _, err := s.Try("ovs-ofctl", "dump-flows", "br1"); err == nil || !strings.Contains(err.Error(), "br1 is not a bridge") {
+	if _, err := s.Try("ovs-ofctl", "dump-flows", "br1"); err == nil ||
+		!strings.Contains(err.Error(), "br1 is not a bridge") {
 		t.Errorf("error without standard error: %v", err)
 	}
 }

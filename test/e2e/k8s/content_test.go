@@ -145,7 +145,8 @@ func digest(path string, data []byte) (string, error) {
 		slices.Sort(list)
 		return strings.Join(list, "\n"), nil
 	}
-	for _, word := range []string{"dump-flows", "conntrack", workdir.RecordedCoverage, workdir.RecordedMemory, workdir.RecordedUpcalls} {
+	for _, word := range []string{"dump-flows", "conntrack", workdir.RecordedCoverage, workdir.RecordedMemory,
+		workdir.RecordedUpcalls} {
 		if strings.Contains(path, word) {
 			return volatile, nil
 		}

@@ -101,7 +101,8 @@ func standInFaults() []breakdown {
 }
 
 func connectionFaults(place string) []breakdown {
-	return []breakdown{{place: place, fault: cluster.Close}, {place: place, fault: cluster.Reset}, {place: place, fault: cluster.HalfClose}, {place: place, fault: cluster.Stall}}
+	return []breakdown{{place: place, fault: cluster.Close}, {place: place, fault: cluster.Reset},
+		{place: place, fault: cluster.HalfClose}, {place: place, fault: cluster.Stall}}
 }
 
 // draw returns a breakdown of a kind, at a random byte and for a random time.
@@ -250,7 +251,8 @@ func newWorker(t *testing.T, c *cluster.Cluster, b *builder, number int) *worker
 		t.Fatal(err)
 	}
 	t.Cleanup(hop.Stop)
-	w := &worker{c: c, node: b.node, pods: b.pods, way: "WebSocket", user: cluster.Admin, dir: t.TempDir(), hops: map[string]*cluster.Hop{toServer: hop, toKubelet: b.node.FromServer}}
+	w := &worker{c: c, node: b.node, pods: b.pods, way: "WebSocket", user: cluster.Admin, dir: t.TempDir(),
+		hops: map[string]*cluster.Hop{toServer: hop, toKubelet: b.node.FromServer}}
 	if number%2 == 1 {
 		w.way, w.user = "SPDY", overSPDY
 	}
@@ -272,7 +274,8 @@ func (w *worker) reference(t *testing.T) (content, error) {
 	r := w.finish(t, command, trial{dir: dir})
 	have, err := read(dir)
 	if r.code != 0 || err != nil || len(have) == 0 {
-		return nil, fmt.Errorf("%s without faults: exit code %d, %d files, %w\n%s", w.node.Name, r.code, len(have), err, r.complaints)
+		return nil, fmt.Errorf("%s without faults: exit code %d, %d files, %w\n%s", w.node.Name, r.code, len(have), err,
+			r.complaints)
 	}
 	w.took, w.total, w.longest = r.took, r.received, map[string]int64{}
 	for place, hop := range w.hops {
@@ -408,7 +411,8 @@ func (s *tally) add(w *worker, r trial, problem string) {
 	defer s.Unlock()
 	if problem != "" {
 		s.wrong++
-		s.t.Errorf("%s, node %s: %s after %d bytes: exit %d after %.1f s: %s\n%s", w.way, w.node.Name, r.breakdown, r.after, r.code, r.took.Seconds(), problem, messages(r.complaints))
+		s.t.Errorf("%s, node %s: %s after %d bytes: exit %d after %.1f s: %s\n%s", w.way, w.node.Name, r.breakdown, r.after,
+			r.code, r.took.Seconds(), problem, messages(r.complaints))
 	}
 	if !r.happened {
 		s.missed++
@@ -451,7 +455,8 @@ func (s *tally) String() string {
 		fmt.Fprintf(&kinds, "\n%5d  %s", s.kinds[k], k)
 	}
 	return fmt.Sprintf("%d faulted runs in %.0f s: %d whole, %d failed, %d incomplete and said so, %d killed, %d wrong; the slowest took %.1f s; the last process in a pod ended %.2f s after its client (in %d more the fault never came)%s",
-		s.runs, time.Since(s.began).Seconds(), s.codes[0], s.codes[1], s.codes[3], s.codes[-1], s.wrong, s.slowest.Seconds(), s.lingered.Seconds(), s.missed, kinds.String())
+		s.runs, time.Since(s.began).Seconds(), s.codes[0], s.codes[1], s.codes[3], s.codes[-1], s.wrong, s.slowest.Seconds(),
+		s.lingered.Seconds(), s.missed, kinds.String())
 }
 
 // faultsAreNeverSilent breaks connections and processes at random places, and checks that
@@ -497,7 +502,8 @@ func faultsAreNeverSilent(t *testing.T, c *cluster.Cluster, workers []*worker, t
 
 // serverFails lets the API server fail while all workers collect. They begin at different
 // times, so that each of them is at another place.
-func serverFails(t *testing.T, c *cluster.Cluster, workers []*worker, truth content, counts *tally, b breakdown, chance *rand.Rand) {
+func serverFails(t *testing.T, c *cluster.Cluster, workers []*worker, truth content, counts *tally, b breakdown,
+	chance *rand.Rand) {
 	s := onProcess(t, c.Server, b)
 	trials := make([]trial, len(workers))
 	begun := make([]time.Time, len(workers))

@@ -48,19 +48,22 @@ func TestGatherInAPod(t *testing.T) {
 		if err != nil || len(found.Status.ContainerStatuses) == 0 {
 			return false
 		}
-		log, _ = j.Client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: "gather"}).DoRaw(t.Context())
+		log, _ = j.Client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name,
+			&corev1.PodLogOptions{Container: "gather"}).DoRaw(t.Context())
 		return strings.Contains(string(log), "Caches written to disk")
 	})
 	if !strings.Contains(string(log), "nodes.ovs-offline") {
 		t.Errorf("gather logged:\n%s", log)
 	}
 	var copied, complaints bytes.Buffer
-	if err := executors(t, j.Cluster)["SPDY"](pod.Namespace, pod.Name, "copy", []string{"tar", "-C", "/must-gather", "-c", "-f", "-", "."}, &copied, &complaints); err != nil {
+	if err := executors(t, j.Cluster)["SPDY"](pod.Namespace, pod.Name, "copy",
+		[]string{"tar", "-C", "/must-gather", "-c", "-f", "-", "."}, &copied, &complaints); err != nil {
 		t.Fatal(err, complaints.String())
 	}
 	dir := t.TempDir()
 	names := extract(t, &copied, dir)
-	if strings.Join(names, " ") != "ovs-offline/gather.log ovs-offline/nodes.ovs-offline" && strings.Join(names, " ") != "ovs-offline/nodes.ovs-offline ovs-offline/gather.log" {
+	if strings.Join(names, " ") != "ovs-offline/gather.log ovs-offline/nodes.ovs-offline" &&
+		strings.Join(names, " ") != "ovs-offline/nodes.ovs-offline ovs-offline/gather.log" {
 		t.Errorf("files %q", names)
 	}
 	loaded := filepath.Join(dir, "loaded")
@@ -84,7 +87,8 @@ func (j *jobs) gather(t *testing.T) *corev1.Pod {
 		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default", Namespace: namespace}},
 	}
-	if _, err := j.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), &binding, metav1.CreateOptions{}); err != nil {
+	if _, err := j.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), &binding,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { j.Client.RbacV1().ClusterRoleBindings().Delete(background, namespace, metav1.DeleteOptions{}) })
@@ -98,11 +102,13 @@ func (j *jobs) gather(t *testing.T) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: "must-gather"},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, HostNetwork: true, TerminationGracePeriodSeconds: &grace,
-			Volumes: []corev1.Volume{{Name: "must-gather-output", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+			Volumes: []corev1.Volume{{Name: "must-gather-output",
+				VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 			Containers: []corev1.Container{{
 				Name: "gather", Image: j.tools.Name, ImagePullPolicy: corev1.PullNever, VolumeMounts: output,
 				Command: []string{"/bin/bash", "-c", ocCommand},
-				Env:     []corev1.EnvVar{{Name: "KUBERNETES_SERVICE_HOST", Value: host}, {Name: "KUBERNETES_SERVICE_PORT", Value: port}},
+				Env: []corev1.EnvVar{{Name: "KUBERNETES_SERVICE_HOST", Value: host},
+					{Name: "KUBERNETES_SERVICE_PORT", Value: port}},
 			}, {
 				Name: "copy", Image: j.tools.Name, ImagePullPolicy: corev1.PullNever, VolumeMounts: output,
 				Command: []string{"/bin/bash", "-c", "trap : TERM INT; sleep infinity & wait"},

@@ -56,7 +56,8 @@ func withJobs(t *testing.T) (j *jobs, namespace string) {
 		t.Fatal(err)
 	}
 	namespace = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
-	if err := j.AddNamespace(t.Context(), namespace, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}); err != nil {
+	if err := j.AddNamespace(t.Context(), namespace,
+		map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { j.Client.CoreV1().Namespaces().Delete(background, namespace, metav1.DeleteOptions{}) })
@@ -72,7 +73,8 @@ func TestJobsRun(t *testing.T) {
 	job := restrictedJob(j.tools.Name)
 	loose := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "loose"}, Spec: *job.Spec.Template.Spec.DeepCopy()}
 	loose.Spec.SecurityContext = nil
-	if _, err := j.Client.CoreV1().Pods(namespace).Create(t.Context(), &loose, metav1.CreateOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "PodSecurity") {
+	if _, err := j.Client.CoreV1().Pods(namespace).Create(t.Context(), &loose,
+		metav1.CreateOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "PodSecurity") {
 		t.Errorf("a pod that is not restricted: %v", err)
 	}
 	if _, err := j.Client.BatchV1().Jobs(namespace).Create(t.Context(), &job, metav1.CreateOptions{}); err != nil {
@@ -91,7 +93,8 @@ func TestJobsRun(t *testing.T) {
 		}
 	}
 	sooner := []byte(`{"spec": {"activeDeadlineSeconds": 1}}`)
-	if _, err := j.Client.BatchV1().Jobs(namespace).Patch(t.Context(), job.Name, types.MergePatchType, sooner, metav1.PatchOptions{}); err != nil {
+	if _, err := j.Client.BatchV1().Jobs(namespace).Patch(t.Context(), job.Name, types.MergePatchType, sooner,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ovs.Await(t, "the Job and its pod to go", func() bool {
@@ -128,7 +131,8 @@ func restrictedJob(image string) batchv1.Job {
 				RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
 				AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
 				SecurityContext: &corev1.PodSecurityContext{
-					RunAsNonRoot: &yes, RunAsUser: &user, RunAsGroup: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+					RunAsNonRoot: &yes, RunAsUser: &user, RunAsGroup: &user,
+					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 				},
 				Containers: []corev1.Container{{
 					Name: "replicas", Image: image, Command: []string{"cat"}, Stdin: true,
@@ -136,7 +140,8 @@ func restrictedJob(image string) batchv1.Job {
 						corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
 					}},
 					SecurityContext: &corev1.SecurityContext{
-						AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+						AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+						Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 					},
 				}},
 			}},

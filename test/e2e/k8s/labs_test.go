@@ -43,7 +43,8 @@ func bringUp(topology string) (*lab, error) {
 	if err := run(labScript, "up", topology, l.dir); err != nil {
 		return nil, err
 	}
-	l.packets, l.live, l.truth = filepath.Join(oracle, "packets"), filepath.Join(oracle, "live"), filepath.Join(oracle, "truth")
+	l.packets, l.live, l.truth = filepath.Join(oracle, "packets"), filepath.Join(oracle, "live"),
+		filepath.Join(oracle, "truth")
 	return l, run(labScript, "oracle", l.dir, oracle)
 }
 
@@ -96,7 +97,8 @@ func (l *lab) raise(topology string) (map[string]raft, error) {
 				return nil, err
 			}
 		}
-		backup, err := exec.Command("ovsdb-client", "backup", "unix:"+filepath.Join(l.dir, "ovn", "ovn"+db+"_db.sock"), name).Output()
+		backup, err := exec.Command("ovsdb-client", "backup", "unix:"+filepath.Join(l.dir, "ovn", "ovn"+db+"_db.sock"),
+			name).Output()
 		if err != nil {
 			return nil, fmt.Errorf("backup of %s: %w", name, err)
 		}
@@ -111,7 +113,8 @@ func (l *lab) raise(topology string) (map[string]raft, error) {
 		if err := serve(r.leader, db, name); err != nil {
 			return nil, err
 		}
-		if err := run("ovsdb-tool", "join-cluster", filepath.Join(r.follower, "db"), name, members[1], members[0]); err != nil {
+		if err := run("ovsdb-tool", "join-cluster", filepath.Join(r.follower, "db"), name, members[1],
+			members[0]); err != nil {
 			return nil, err
 		}
 		if err := serve(r.follower, db, name); err != nil {
@@ -126,7 +129,8 @@ func (l *lab) raise(topology string) (map[string]raft, error) {
 func serve(dir, db, name string) error {
 	pidfile, socket := filepath.Join(dir, "pid"), filepath.Join(dir, "ovn"+db+"_db.sock")
 	atExit(func() { end(pidfile) })
-	err := run("ovsdb-server", append(daemon(dir, pidfile), filepath.Join(dir, "db"), "--remote=punix:"+socket, "--unixctl="+filepath.Join(dir, "ctl"))...)
+	err := run("ovsdb-server", append(daemon(dir, pidfile), filepath.Join(dir, "db"), "--remote=punix:"+socket,
+		"--unixctl="+filepath.Join(dir, "ctl"))...)
 	if err != nil {
 		return err
 	}
@@ -135,7 +139,8 @@ func serve(dir, db, name string) error {
 
 // daemon returns the common options of daemons.
 func daemon(dir, pidfile string) []string {
-	return []string{"--pidfile=" + pidfile, "--log-file=" + strings.TrimSuffix(pidfile, ".pid") + ".log", "-vconsole:off", "-vsyslog:off", "--no-chdir", "--detach"}
+	return []string{"--pidfile=" + pidfile, "--log-file=" + strings.TrimSuffix(pidfile, ".pid") + ".log", "-vconsole:off",
+		"-vsyslog:off", "--no-chdir", "--detach"}
 }
 
 // end ends the daemon of a pid file.

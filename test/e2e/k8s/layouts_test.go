@@ -39,7 +39,8 @@ var platforms = []platform{
 		name: "KIND central", topology: "kubernetes", shell: "bash", layout: "ovn-kubernetes-central",
 		pods: func(t *testing.T, b *builder) []cluster.Pod {
 			return []cluster.Pod{
-				b.pod("ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs(), "ovn-controller": b.lab.ovs()}),
+				b.pod("ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node",
+					boxes{"ovnkube-node": b.lab.ovs(), "ovn-controller": b.lab.ovs()}),
 				b.pod("ovn-kubernetes", "ovs-node-"+b.node.Name, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
 				b.pod("ovn-kubernetes", "ovnkube-db-0", "name=ovnkube-db", boxes{"nb-ovsdb": b.lab.ovn(), "sb-ovsdb": b.lab.ovn()}),
 			}
@@ -57,11 +58,13 @@ var platforms = []platform{
 		},
 	},
 	{
-		name: "OpenShift 4.5", topology: "kubernetes", shell: "bash", layout: "openshift-central", args: []string{"--openshift"},
+		name: "OpenShift 4.5", topology: "kubernetes", shell: "bash", layout: "openshift-central",
+		args: []string{"--openshift"},
 		pods: func(t *testing.T, b *builder) []cluster.Pod {
 			return append(b.masters(t),
 				b.pod("openshift-ovn-kubernetes", "ovs-node-"+b.node.Name, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
-				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs(), "ovn-controller": b.lab.ovs()}),
+				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node",
+					boxes{"ovnkube-node": b.lab.ovs(), "ovn-controller": b.lab.ovs()}),
 			)
 		},
 	},
@@ -69,7 +72,8 @@ var platforms = []platform{
 		name: "OpenShift 4.7 to 4.13", topology: "kubernetes", shell: "bash", layout: "openshift-central",
 		pods: func(t *testing.T, b *builder) []cluster.Pod {
 			return append(b.masters(t),
-				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovsFile(), "ovn-controller": b.lab.ovs()}),
+				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node",
+					boxes{"ovnkube-node": b.lab.ovsFile(), "ovn-controller": b.lab.ovs()}),
 			)
 		},
 	},
@@ -89,10 +93,13 @@ var platforms = []platform{
 			dbs := clustered(t, "openstack")
 			// The sockets are in /tmp up to feature release 4, and in /etc/ovn later.
 			return []cluster.Pod{
-				b.pod("openstack", "ovn-controller-ovs-"+b.node.Name, "service=ovn-controller-ovs", boxes{"ovsdb-server": b.lab.ovsFile(), "ovs-vswitchd": b.lab.ovsFile()}),
+				b.pod("openstack", "ovn-controller-ovs-"+b.node.Name, "service=ovn-controller-ovs",
+					boxes{"ovsdb-server": b.lab.ovsFile(), "ovs-vswitchd": b.lab.ovsFile()}),
 				b.pod("openstack", "ovn-controller-"+b.node.Name, "service=ovn-controller", boxes{"ovn-controller": b.lab.ovs()}),
-				b.pod("openstack", "ovsdbserver-nb-0", "service=ovsdbserver-nb", boxes{"ovsdbserver-nb": at(dbs["nb"].leader, "/tmp")}),
-				b.pod("openstack", "ovsdbserver-sb-0", "service=ovsdbserver-sb", boxes{"ovsdbserver-sb": at(dbs["sb"].follower, "/etc/ovn")}),
+				b.pod("openstack", "ovsdbserver-nb-0", "service=ovsdbserver-nb",
+					boxes{"ovsdbserver-nb": at(dbs["nb"].leader, "/tmp")}),
+				b.pod("openstack", "ovsdbserver-sb-0", "service=ovsdbserver-sb",
+					boxes{"ovsdbserver-sb": at(dbs["sb"].follower, "/etc/ovn")}),
 			}
 		},
 	},
@@ -114,10 +121,12 @@ var platforms = []platform{
 func (b *builder) masters(t *testing.T) []cluster.Pod {
 	dbs := clustered(t, "kubernetes")
 	var pods []cluster.Pod
-	for i, member := range []func(raft) string{func(r raft) string { return r.follower }, func(r raft) string { return r.leader }} {
-		pods = append(pods, b.pod("openshift-ovn-kubernetes", fmt.Sprintf("ovnkube-master-%d", i), "app=ovnkube-master", boxes{
-			"nbdb": at(member(dbs["nb"]), "/run/ovn"), "sbdb": at(member(dbs["sb"]), "/run/ovn"),
-		}))
+	for i, member := range []func(raft) string{func(r raft) string { return r.follower },
+		func(r raft) string { return r.leader }} {
+		pods = append(pods, b.pod("openshift-ovn-kubernetes", fmt.Sprintf("ovnkube-master-%d", i), "app=ovnkube-master",
+			boxes{
+				"nbdb": at(member(dbs["nb"]), "/run/ovn"), "sbdb": at(member(dbs["sb"]), "/run/ovn"),
+			}))
 	}
 	return pods
 }
@@ -154,7 +163,8 @@ func copyPrograms(shell string) (cluster.Programs, error) {
 // pod returns a pod of the node; its label is KEY=VALUE.
 func (b *builder) pod(namespace, name, label string, boxes boxes) cluster.Pod {
 	b.t.Helper()
-	p := cluster.Pod{Namespace: namespace, Name: name, Node: b.node.Name, Labels: map[string]string{}, Containers: map[string]cluster.Container{}}
+	p := cluster.Pod{Namespace: namespace, Name: name, Node: b.node.Name, Labels: map[string]string{},
+		Containers: map[string]cluster.Container{}}
 	if key, value, is := strings.Cut(label, "="); is {
 		p.Labels[key] = value
 	}
@@ -174,7 +184,8 @@ func (b *builder) container(mounts ...cluster.Mount) cluster.Container {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return cluster.Container{Programs: copied, Mounts: append(mounts, cluster.Mount{Host: wrapper, Container: "/usr/local/bin", ReadOnly: true})}
+	return cluster.Container{Programs: copied,
+		Mounts: append(mounts, cluster.Mount{Host: wrapper, Container: "/usr/local/bin", ReadOnly: true})}
 }
 
 // add adds pods, which are removed when the test ends.
@@ -221,7 +232,8 @@ func TestEveryLayoutReplaysLikeLiveNode(t *testing.T) {
 	c, n := sharedNode(t)
 	begin := time.Now()
 	replayed := map[string]bool{} // what a replica answers depends on the content, which comes from a lab and through a shell
-	for _, p := range sweep.Named(t, platforms, func(p platform) string { return p.name }, "KIND interconnect", "OpenShift 4.7 to 4.13", "RHOSO") {
+	for _, p := range sweep.Named(t, platforms, func(p platform) string { return p.name }, "KIND interconnect",
+		"OpenShift 4.7 to 4.13", "RHOSO") {
 		replayed[p.name] = true
 	}
 	for _, p := range platforms {
@@ -273,7 +285,8 @@ func (b *builder) checkReplica(dir string) {
 	b.t.Logf("%-24s %s", "", fidelity.Header)
 	b.t.Logf("%-24s %s", b.platform, f)
 	if f.Results+f.Balanced != f.Packets || f.Packets == 0 {
-		b.t.Errorf("the result lines of %d of %d packets differ:\n%s", f.Packets-f.Results-f.Balanced, f.Packets, strings.Join(f.Differences, "\n"))
+		b.t.Errorf("the result lines of %d of %d packets differ:\n%s", f.Packets-f.Results-f.Balanced, f.Packets,
+			strings.Join(f.Differences, "\n"))
 	}
 }
 

@@ -46,7 +46,8 @@ func TestNothingIsLeftOfAbortedRuns(t *testing.T) {
 		how string
 		sig os.Signal
 	}
-	all := []abort{{"Ctrl-C", os.Interrupt}, {"SIGTERM", syscall.SIGTERM}, {"SIGKILL", os.Kill}, {"timeout", syscall.SIGUSR1}}
+	all := []abort{{"Ctrl-C", os.Interrupt}, {"SIGTERM", syscall.SIGTERM}, {"SIGKILL", os.Kill},
+		{"timeout", syscall.SIGUSR1}}
 	// SIGTERM is handled as Ctrl-C is, and after a panic as after SIGKILL the second process does all.
 	for _, abort := range sweep.Rows(all, func(a abort) bool { return a.sig == os.Interrupt || a.sig == os.Kill }) {
 		t.Run(abort.how, func(t *testing.T) {

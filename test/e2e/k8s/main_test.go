@@ -158,7 +158,8 @@ func needRig(t *testing.T) {
 	if rig.err != nil {
 		t.Skip(rig.err)
 	}
-	for _, program := range []string{"containerd", "containerd-shim-runc-v2", "ctr", "runc", "ovs-vswitchd", "ovn-northd", "ovn-controller", "ip", "nsenter", "unshare"} {
+	for _, program := range []string{"containerd", "containerd-shim-runc-v2", "ctr", "runc", "ovs-vswitchd", "ovn-northd",
+		"ovn-controller", "ip", "nsenter", "unshare"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}

@@ -22,9 +22,11 @@ func tenAtOnce(t *testing.T, c *cluster.Cluster, nodes []*cluster.Node) {
 	defer far.Stop()
 	far.Break(&cluster.Fault{Kind: cluster.Slow, Late: latency})
 	deployAll(t, c, nodes, smallNode(t, someFlows(2000, 2)), func(_ *testing.T, b *builder) []cluster.Pod {
-		pods := []cluster.Pod{b.pod("ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs()})}
+		pods := []cluster.Pod{b.pod("ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node",
+			boxes{"ovnkube-node": b.lab.ovs()})}
 		if b.node == nodes[0] {
-			pods = append(pods, b.pod("ovn-kubernetes", "ovnkube-db-0", "name=ovnkube-db", boxes{"nb-ovsdb": b.lab.ovn(), "sb-ovsdb": b.lab.ovn()}))
+			pods = append(pods, b.pod("ovn-kubernetes", "ovnkube-db-0", "name=ovnkube-db",
+				boxes{"nb-ovsdb": b.lab.ovn(), "sb-ovsdb": b.lab.ovn()}))
 		}
 		return pods
 	})

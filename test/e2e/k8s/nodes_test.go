@@ -68,7 +68,8 @@ func forEach[E any](list []E, do func(E)) {
 }
 
 // deployAll adds pods to all nodes, which are removed when the test ends.
-func deployAll(t *testing.T, c *cluster.Cluster, nodes []*cluster.Node, l *lab, pods func(*testing.T, *builder) []cluster.Pod) []*builder {
+func deployAll(t *testing.T, c *cluster.Cluster, nodes []*cluster.Node, l *lab,
+	pods func(*testing.T, *builder) []cluster.Pod) []*builder {
 	t.Helper()
 	builders := make([]*builder, len(nodes))
 	for i, n := range nodes {

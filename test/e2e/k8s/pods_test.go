@@ -135,11 +135,13 @@ func TestNodeWithoutVswitchd(t *testing.T) {
 	deployLab(t, c, n, openshift(), l)
 	dir := filepath.Join(t.TempDir(), "w")
 	r := collect(t, c, "-w", dir, n.Name)
-	if r.code != 3 || !strings.Contains(r.complaints, "dump-flows br-int: exit code 1: ovs-ofctl: br-int is not a bridge or a socket") {
+	if r.code != 3 || !strings.Contains(r.complaints,
+		"dump-flows br-int: exit code 1: ovs-ofctl: br-int is not a bridge or a socket") {
 		t.Errorf("exit %d\n%s", r.code, r.complaints)
 	}
 	have, err := read(dir)
-	if err != nil || have["db/ovs/conf.db"] == "" || have["db/ovn_nb/ovnnb_db.db"] == "" || have["restore_flows/br-int.flows.dump"] != "" {
+	if err != nil || have["db/ovs/conf.db"] == "" || have["db/ovn_nb/ovnnb_db.db"] == "" ||
+		have["restore_flows/br-int.flows.dump"] != "" {
 		t.Errorf("%v: %q", err, slices.Collect(maps.Keys(have)))
 	}
 }
@@ -156,21 +158,25 @@ func TestDatabaseWithoutQuorumDoesNotHang(t *testing.T) {
 	for db, name := range map[string]string{"nb": "OVN_Northbound", "sb": "OVN_Southbound"} {
 		end(filepath.Join(dbs[db].leader, "pid"))
 		socket := "unix:" + filepath.Join(dbs[db].follower, "ovn"+db+"_db.sock")
-		query := `["_Server",{"op":"select","table":"Database","where":[["name","==","` + name + `"]],"columns":["connected"]}]`
+		query := `["_Server",{"op":"select","table":"Database","where":[["name","==","` + name +
+			`"]],"columns":["connected"]}]`
 		ovs.Await(t, "the member to notice", func() bool {
 			out, err := exec.Command("ovsdb-client", "--timeout=10", "query", socket, query).Output()
 			return err == nil && strings.Contains(string(out), `"connected":false`)
 		})
 	}
 	b := &builder{c: c, node: n, shell: "bash", lab: l, t: t}
-	pods := []cluster.Pod{b.pod("ovn-kubernetes", "ovnkube-node-"+n.Name, "app=ovnkube-node", boxes{"ovnkube-node": l.ovs()})}
+	pods := []cluster.Pod{b.pod("ovn-kubernetes", "ovnkube-node-"+n.Name, "app=ovnkube-node",
+		boxes{"ovnkube-node": l.ovs()})}
 	for i, dirs := range [][2]string{{dbs["nb"].leader, dbs["sb"].leader}, {dbs["nb"].follower, dbs["sb"].follower}} {
-		pods = append(pods, b.pod("ovn-kubernetes", fmt.Sprintf("ovnkube-db-%d", i), "name=ovnkube-db", boxes{"nb-ovsdb": at(dirs[0], "/run/ovn"), "sb-ovsdb": at(dirs[1], "/run/ovn")}))
+		pods = append(pods, b.pod("ovn-kubernetes", fmt.Sprintf("ovnkube-db-%d", i), "name=ovnkube-db",
+			boxes{"nb-ovsdb": at(dirs[0], "/run/ovn"), "sb-ovsdb": at(dirs[1], "/run/ovn")}))
 	}
 	b.add(pods...)
 	dir := filepath.Join(t.TempDir(), "w")
 	r := collect(t, c, "-w", dir, n.Name)
-	for _, said := range []string{"the OVN NB database: ", "ovnkube-db-1/nb-ovsdb: this member has lost its cluster", "ovnkube-db-1/sb-ovsdb: this member has lost its cluster", "ovnkube-db-0/nb-ovsdb: "} {
+	for _, said := range []string{"the OVN NB database: ", "ovnkube-db-1/nb-ovsdb: this member has lost its cluster",
+		"ovnkube-db-1/sb-ovsdb: this member has lost its cluster", "ovnkube-db-0/nb-ovsdb: "} {
 		if r.code != 3 || !strings.Contains(r.complaints, said) {
 			t.Errorf("exit %d, and no %q in: %s", r.code, said, r.complaints)
 		}
@@ -188,7 +194,8 @@ func TestMissingPermissionsAreNamed(t *testing.T) {
 		named []string // words of the error; nil if the permissions suffice
 	}{
 		{user: "nobody", may: []string{"list pods"}, named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
-		{user: "nothing-but-get", may: []string{"list pods", "get pods/exec"}, named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
+		{user: "nothing-but-get", may: []string{"list pods", "get pods/exec"},
+			named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
 		{user: "nothing-but-create", may: []string{"list pods", "create pods/exec"}},
 		{user: "enough", may: []string{"list pods", "create pods/exec", "get pods/exec"}},
 	} {
@@ -212,7 +219,8 @@ func grant(t *testing.T, c *cluster.Cluster, user string, may ...string) {
 	var rules []rbacv1.PolicyRule
 	for _, m := range may {
 		verb, resource, _ := strings.Cut(m, " ")
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{verb}})
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource},
+			Verbs: []string{verb}})
 	}
 	if err := c.Grant(t.Context(), user, rules...); err != nil {
 		t.Fatal(err)
@@ -234,7 +242,8 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ovs.Await(t, "a command to wait for a stalled stream", func() bool { return n.FromServer.Happened() > 0 && blocked(n) })
+	ovs.Await(t, "a command to wait for a stalled stream",
+		func() bool { return n.FromServer.Happened() > 0 && blocked(n) })
 	syscall.Kill(command.Process.Pid, syscall.SIGINT)
 	command.Wait()
 	if code := command.ProcessState.ExitCode(); code != 1 || !strings.Contains(complaints.String(), "interrupted") {

@@ -43,7 +43,8 @@ func lockedRegistry(t *testing.T) string {
 // dockerConfig returns the file in which docker keeps the credentials of a registry.
 func dockerConfig(t *testing.T, address, password string) []byte {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"auths": map[string]any{address: map[string]string{"username": registryUser, "password": password}}})
+	text, err := json.Marshal(map[string]any{"auths": map[string]any{address: map[string]string{"username": registryUser,
+		"password": password}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,8 @@ func TestRegistryThatWantsCredentials(t *testing.T) {
 	c := newClient(t, copyOfNode(t))
 	address := lockedRegistry(t)
 	config := t.TempDir()
-	if err := os.WriteFile(filepath.Join(config, "config.json"), dockerConfig(t, address, registryPassword), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(config, "config.json"), dockerConfig(t, address, registryPassword),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	push := program(t, "image", "push", address+"/debug/replicas:test")
@@ -111,7 +113,8 @@ func TestRegistryThatWantsCredentials(t *testing.T) {
 	c.pullSecret(t, "wrong", address, "another password")
 	c.pullSecret(t, "right", address, registryPassword)
 	before := collection(t, c.workdir)
-	refused := map[string][]string{"no secret": nil, "wrong password": {"--image-pull-secret", "wrong"}, "missing secret": {"--image-pull-secret", "missing"}}
+	refused := map[string][]string{"no secret": nil, "wrong password": {"--image-pull-secret", "wrong"},
+		"missing secret": {"--image-pull-secret", "missing"}}
 	t.Run("refused", func(t *testing.T) {
 		for how, flags := range refused {
 			t.Run(how, func(t *testing.T) {
@@ -122,7 +125,8 @@ func TestRegistryThatWantsCredentials(t *testing.T) {
 				t.Log(r.complaints)
 				lines := strings.Split(strings.TrimSpace(r.complaints), "\n")
 				last := lines[len(lines)-1]
-				for _, said := range []string{"can't pull the image " + c.image, "401 Unauthorized", "--image-pull-secret", "kubectl create secret docker-registry"} {
+				for _, said := range []string{"can't pull the image " + c.image, "401 Unauthorized", "--image-pull-secret",
+					"kubectl create secret docker-registry"} {
 					if !strings.Contains(last, said) {
 						t.Errorf("the last line does not hold %q: %s", said, last)
 					}

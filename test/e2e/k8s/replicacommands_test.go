@@ -69,7 +69,8 @@ func TestCommandsOnPods(t *testing.T) {
 	t.Run("same reports", func(t *testing.T) {
 		got, want := c.on(t, "report", "-o", "json"), ovsOfflineRun(t, "-w", local, "report", "-o", "json")
 		if got.code != want.code || reportLines(got.out, folder) != reportLines(want.out, local) {
-			t.Errorf("exit %d and %d\n%s", got.code, want.code, firstDifference(reportLines(got.out, folder), reportLines(want.out, local)))
+			t.Errorf("exit %d and %d\n%s", got.code, want.code,
+				firstDifference(reportLines(got.out, folder), reportLines(want.out, local)))
 		}
 	})
 	t.Run("packets of the set", func(t *testing.T) { c.samePackets(t, local) })
@@ -137,7 +138,8 @@ func (c client) samePackets(t *testing.T, local string) {
 		got := ovsOfflineRun(t, append([]string{"-w", filepath.Join(c.workdir, p.Node)}, args...)...)
 		want := ovsOfflineRun(t, append([]string{"-w", filepath.Join(local, p.Node)}, args...)...)
 		if g, w := neutral(got.out, c.workdir), neutral(want.out, local); want.code != 0 || got.code != want.code || g != w {
-			t.Errorf("packet %d, %s: exit %d on pods, %d on processes\n%s", p.ID, p.Shows, got.code, want.code, firstDifference(g, w))
+			t.Errorf("packet %d, %s: exit %d on pods, %d on processes\n%s", p.ID, p.Shows, got.code, want.code,
+				firstDifference(g, w))
 		}
 	}
 	if asked == 0 {
@@ -171,7 +173,8 @@ func (c client) standardInput(t *testing.T) {
 	if r := finish(t, command); r.code != 0 {
 		t.Fatalf("exit %d\n%s", r.code, r.complaints)
 	}
-	if r := c.on(t, "exec", "ovs-ofctl", "dump-flows", "br-int", "table=250"); !strings.Contains(r.out, "priority=77,in_port=7 actions=drop") {
+	if r := c.on(t, "exec", "ovs-ofctl", "dump-flows", "br-int", "table=250"); !strings.Contains(r.out,
+		"priority=77,in_port=7 actions=drop") {
 		t.Errorf("the flow is missing: %s", r.out)
 	}
 }
@@ -200,7 +203,8 @@ func (c client) shell(t *testing.T) {
 	term := inTerminal(t, program(t, "-w", c.workdir, "shell"))
 	const size = `python3 -c 'import os; print("size", *os.get_terminal_size())'`
 	term.types(t, "ovs-vsctl list-br; "+size)
-	ovs.Await(t, "the bridges and the size of the terminal", func() bool { return term.shows("breth0") && term.shows("size 101 33") })
+	ovs.Await(t, "the bridges and the size of the terminal",
+		func() bool { return term.shows("breth0") && term.shows("size 101 33") })
 	term.resize(t, 20, 70)
 	ovs.Await(t, "the new size", func() bool {
 		term.types(t, size)                // the size takes a way of its own: what is typed may be there first
@@ -273,7 +277,8 @@ func (c client) anotherVersion(t *testing.T) {
 		t.Fatalf("no version in %s", text)
 	}
 	files.Write(t, path, string(other))
-	c.mustFail(t, []string{"was started by another version of ovs-offline", `"0.0.1"`, `with "ovs-offline start"`}, "trace", "ns1/web-0", "ns1/client-0:80")
+	c.mustFail(t, []string{"was started by another version of ovs-offline", `"0.0.1"`, `with "ovs-offline start"`},
+		"trace", "ns1/web-0", "ns1/client-0:80")
 }
 
 // killedClient kills a client whose command in the pod would run for a long time.

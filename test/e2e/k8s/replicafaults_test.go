@@ -34,7 +34,8 @@ func refusals() []refusal {
 		{
 			name: "quota",
 			spoil: func(t *testing.T, c *client) []string {
-				quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "small"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsMemory: resource.MustParse("1Mi")}}}
+				quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "small"},
+					Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsMemory: resource.MustParse("1Mi")}}}
 				c.limit(t, quota)
 				return nil
 			},
@@ -49,7 +50,8 @@ func refusals() []refusal {
 			name: "no right to run commands",
 			spoil: func(t *testing.T, c *client) []string {
 				c.user = "nothing-but-get"
-				c.allow(t, rule("batch", "jobs", "create", "get", "list", "watch", "delete"), rule("", "pods", "create", "get", "list", "watch"), rule("networking.k8s.io", "networkpolicies", "create"))
+				c.allow(t, rule("batch", "jobs", "create", "get", "list", "watch", "delete"),
+					rule("", "pods", "create", "get", "list", "watch"), rule("networking.k8s.io", "networkpolicies", "create"))
 				return nil
 			},
 			said: []string{`User "nothing-but-get" cannot`, "pods/exec", roleInDocs},
@@ -161,7 +163,8 @@ func (c *client) allow(t *testing.T, rules ...rbacv1.PolicyRule) {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: c.user, APIGroup: rbacv1.GroupName}},
 		RoleRef:    rbacv1.RoleRef{Kind: "Role", Name: c.user, APIGroup: rbacv1.GroupName},
 	}
-	if _, err := c.Client.RbacV1().RoleBindings(c.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := c.Client.RbacV1().RoleBindings(c.namespace).Create(t.Context(), binding,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -204,7 +207,8 @@ func TestEndedStartsLeaveNothing(t *testing.T) {
 			syscall.Kill(command.Process.Pid, end.sig)
 			began := time.Now()
 			command.Wait()
-			t.Logf("exit %d, %.1f s after the signal: %s", command.ProcessState.ExitCode(), time.Since(began).Seconds(), complaints.String())
+			t.Logf("exit %d, %.1f s after the signal: %s", command.ProcessState.ExitCode(), time.Since(began).Seconds(),
+				complaints.String())
 			if end.sig != syscall.SIGKILL && len(c.left(t)) > 0 {
 				t.Errorf("left: %q", c.left(t))
 			}
@@ -248,7 +252,8 @@ func TestNothingIsLeftAfterTheDeadline(t *testing.T) {
 func (c client) hurry(t *testing.T, job string) {
 	t.Helper()
 	sooner := []byte(`{"spec": {"activeDeadlineSeconds": 1}}`)
-	if _, err := c.Client.BatchV1().Jobs(c.namespace).Patch(t.Context(), job, types.MergePatchType, sooner, metav1.PatchOptions{}); err != nil {
+	if _, err := c.Client.BatchV1().Jobs(c.namespace).Patch(t.Context(), job, types.MergePatchType, sooner,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -299,7 +304,8 @@ func TestNodeFaults(t *testing.T) {
 	t.Run("full", func(t *testing.T) {
 		full := newClient(t, copyOfNode(t))
 		r := full.start(t, here...)
-		if r.code != 1 || !strings.Contains(r.complaints, "finds no node") || !strings.Contains(r.complaints, "Too many pods") {
+		if r.code != 1 || !strings.Contains(r.complaints, "finds no node") ||
+			!strings.Contains(r.complaints, "Too many pods") {
 			t.Errorf("exit %d, want 1 and the reason: %s", r.code, r.complaints)
 		}
 		full.awaitNothing(t)
@@ -406,7 +412,8 @@ func TestLostPodsAreMadeGood(t *testing.T) {
 			return c.Client.CoreV1().Pods(c.namespace).Delete(t.Context(), pod, *metav1.NewDeleteOptions(0))
 		},
 		"evicted": func(t *testing.T, c client, pod string) error {
-			return c.Client.PolicyV1().Evictions(c.namespace).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: pod}})
+			return c.Client.PolicyV1().Evictions(c.namespace).Evict(t.Context(),
+				&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: pod}})
 		},
 		"killed": func(t *testing.T, c client, pod string) error {
 			pid, err := c.FirstProcess(t.Context(), c.namespace, pod, "replicas")

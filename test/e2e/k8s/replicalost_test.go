@@ -30,7 +30,8 @@ const startAgain = `start the replicas again with "ovs-offline start"`
 func (j *jobs) freshNode(t *testing.T, name string) (*cluster.Node, []string) {
 	t.Helper()
 	n := j.addNode(t, name, "--register-with-taints=only="+name+":NoSchedule") // no pods of other tests
-	return n, []string{"--node-selector", "kubernetes.io/hostname=" + n.Name, "--toleration", "only=" + name + ":NoSchedule"}
+	return n, []string{"--node-selector", "kubernetes.io/hostname=" + n.Name, "--toleration",
+		"only=" + name + ":NoSchedule"}
 }
 
 // mustFail runs a command on the workdir, and checks that it fails, and that its last line
@@ -64,7 +65,8 @@ func TestKubeletGone(t *testing.T) {
 	ends.mustStart(t, append(there, "--keep", "30s")...)
 	n.Kubelet.Signal(syscall.SIGSTOP)
 	var atOnce sync.WaitGroup
-	for _, args := range [][]string{{"exec", "ovs-vsctl", "list-br"}, {"trace", "ns1/web-0", "ns1/client-0:80"}, {"status"}} {
+	for _, args := range [][]string{{"exec", "ovs-vsctl", "list-br"}, {"trace", "ns1/web-0", "ns1/client-0:80"},
+		{"status"}} {
 		atOnce.Go(func() {
 			stays.mustFail(t, []string{"the pod runs on node " + n.Name, startAgain}, args...)
 		})
@@ -78,12 +80,16 @@ func TestKubeletGone(t *testing.T) {
 	})
 	atOnce.Wait()
 	ovs.Await(t, "the cluster to notice", func() bool {
-		return slices.ContainsFunc(stays.list(t), func(l listed) bool { return strings.Contains(l.Problem, "kubelet of node "+n.Name) })
+		return slices.ContainsFunc(stays.list(t),
+			func(l listed) bool { return strings.Contains(l.Problem, "kubelet of node "+n.Name) })
 	})
 	t.Run("noticed", func(t *testing.T) {
-		stays.mustFail(t, []string{"and the kubelet of its node " + n.Name + " does not report", startAgain}, "exec", "ovs-vsctl", "list-br")
-		ends.mustFail(t, []string{"has ended", "active longer than specified deadline", `"ovs-offline start"`}, "exec", "ovs-vsctl", "list-br")
-		ends.mustFail(t, []string{"not everything is gone", "on node " + n.Name + ", whose kubelet does not report", "kubectl delete pod --force"}, "stop")
+		stays.mustFail(t, []string{"and the kubelet of its node " + n.Name + " does not report", startAgain}, "exec",
+			"ovs-vsctl", "list-br")
+		ends.mustFail(t, []string{"has ended", "active longer than specified deadline", `"ovs-offline start"`}, "exec",
+			"ovs-vsctl", "list-br")
+		ends.mustFail(t, []string{"not everything is gone", "on node " + n.Name + ", whose kubelet does not report",
+			"kubectl delete pod --force"}, "stop")
 	})
 	t.Run("start elsewhere", func(t *testing.T) {
 		r := ends.start(t, "--node-selector", "kubernetes.io/hostname="+ends.node.Name)
@@ -102,7 +108,8 @@ func TestKubeletGone(t *testing.T) {
 	if err := n.Kubelet.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ovs.Await(t, "the replicas to answer again", func() bool { return stays.on(t, "exec", "ovs-vsctl", "list-br").code == 0 })
+	ovs.Await(t, "the replicas to answer again",
+		func() bool { return stays.on(t, "exec", "ovs-vsctl", "list-br").code == 0 })
 	for _, c := range []client{late, stays} {
 		if r := c.on(t, "stop"); r.code != 0 {
 			t.Errorf("stop: exit %d\n%s\n%s", r.code, r.out, r.complaints)
@@ -117,12 +124,15 @@ func TestQuotaUsedUpByOthers(t *testing.T) {
 	c := newClient(t, copyOfNode(t))
 	before := collection(t, c.workdir)
 	c.mustStart(t)
-	none := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "used-up"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}}
+	none := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "used-up"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}}
 	c.limit(t, none)
 	// The API server's admission learns of a quota after its status is set.
-	another := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "another"}, Spec: restrictedJob(c.tools.Name).Spec.Template.Spec}
+	another := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "another"},
+		Spec: restrictedJob(c.tools.Name).Spec.Template.Spec}
 	ovs.Await(t, "the quota to refuse pods", func() bool {
-		_, err := c.Client.CoreV1().Pods(c.namespace).Create(t.Context(), another, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := c.Client.CoreV1().Pods(c.namespace).Create(t.Context(), another,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 	})
 	pod := c.pods(t, c.namespace)[0].Name
@@ -130,12 +140,14 @@ func TestQuotaUsedUpByOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.awaitEnd(t, pod)
-	c.mustFail(t, []string{"pod " + c.namespace + "/" + pod + " is gone, and none runs in its place", "exceeded quota: used-up", startAgain}, "exec", "ovs-vsctl", "list-br")
+	c.mustFail(t, []string{"pod " + c.namespace + "/" + pod + " is gone, and none runs in its place",
+		"exceeded quota: used-up", startAgain}, "exec", "ovs-vsctl", "list-br")
 	if sets := c.list(t); len(sets) != 1 || sets[0].Ready != 0 {
 		t.Errorf("listed: %+v", sets)
 	}
 	expectUntouched(t, c.workdir, before)
-	if err := c.Client.CoreV1().ResourceQuotas(c.namespace).Delete(t.Context(), none.Name, metav1.DeleteOptions{}); err != nil {
+	if err := c.Client.CoreV1().ResourceQuotas(c.namespace).Delete(t.Context(), none.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ovs.Await(t, "the replica to be made good", func() bool { return c.on(t, "exec", "ovs-vsctl", "list-br").code == 0 })
@@ -216,7 +228,8 @@ func TestQuestionsInProgress(t *testing.T) {
 	half := (one + hop.Total()) / 2
 	wanted, _ := verdicts(t, want.out)
 	if len(wanted) != count || half < one*5/4 || strings.Contains(want.out, "UNDETERMINED") {
-		t.Fatalf("exit %d, %d answers, %d bytes of one question, half of all: %d\n%s", want.code, len(wanted), one, half, want.complaints)
+		t.Fatalf("exit %d, %d answers, %d bytes of one question, half of all: %d\n%s", want.code, len(wanted), one, half,
+			want.complaints)
 	}
 	t.Logf("one question: %d bytes from the API server; half of %d questions: %d", one, count, half)
 	t.Run("killed client", func(t *testing.T) { c.killedWhileAsking(t, hop, half, ask) })
@@ -289,7 +302,8 @@ func (c client) killedWhileAsking(t *testing.T, hop *cluster.Hop, half int64, as
 		return finish(t, command)
 	}
 	serves := func() bool {
-		return slices.ContainsFunc(c.processes(t), func(pid int) bool { return strings.Contains(machine.CommandLine(pid), "pod link") })
+		return slices.ContainsFunc(c.processes(t),
+			func(pid int) bool { return strings.Contains(machine.CommandLine(pid), "pod link") })
 	}
 	daemons := len(c.processes(t))
 	for _, args := range [][]string{ask, {"reach", "-o", "json"}} {

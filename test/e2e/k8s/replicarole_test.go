@@ -36,7 +36,8 @@ func TestDocumentedRoleSuffices(t *testing.T) {
 	c.user = "enough"
 	c.allow(t, documentedRole(t, "ovs-offline-replicas").Rules...)
 	c.mustStart(t)
-	for _, args := range [][]string{{"exec", "ovs-vsctl", "list-br"}, {"status"}, {"trace", "ns1/web-0", "ns1/client-0:80"}} {
+	for _, args := range [][]string{{"exec", "ovs-vsctl", "list-br"}, {"status"},
+		{"trace", "ns1/web-0", "ns1/client-0:80"}} {
 		if r := c.on(t, args...); r.code != 0 && r.code != 3 || strings.Contains(r.complaints, "forbidden") {
 			t.Errorf("%q: exit %d\n%s\n%s", args, r.code, r.out, r.complaints)
 		}

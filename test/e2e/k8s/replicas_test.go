@@ -208,12 +208,14 @@ func TestReplicasInPods(t *testing.T) {
 	folder, set := copyOfSet(t)
 	c := newClient(t, folder)
 	before := collection(t, folder)
-	if r := c.start(t); r.code != 0 || !strings.Contains(r.complaints, c.namespace) || !strings.Contains(r.complaints, c.image) {
+	if r := c.start(t); r.code != 0 || !strings.Contains(r.complaints, c.namespace) ||
+		!strings.Contains(r.complaints, c.image) {
 		t.Fatalf("start: exit %d\n%s\n%s", r.code, r.out, r.complaints)
 	}
 	t.Run("locked down", func(t *testing.T) { c.expectLockedDown(t) })
 	found := c.list(t)
-	if len(found) != 1 || !slices.Equal(found[0].Nodes, set.Nodes) || found[0].Ready != found[0].Pods || found[0].Path != folder || found[0].Namespace != c.namespace {
+	if len(found) != 1 || !slices.Equal(found[0].Nodes, set.Nodes) || found[0].Ready != found[0].Pods ||
+		found[0].Path != folder || found[0].Namespace != c.namespace {
 		t.Fatalf("listed: %+v", found)
 	}
 	r := ovsOfflineRun(t, slices.Concat([]string{"-w", t.TempDir(), "stop", found[0].Set}, c.place(t))...)
@@ -254,7 +256,8 @@ func (c client) expectLockedDown(t *testing.T) {
 	t.Helper()
 	pods := c.pods(t, c.namespace)
 	for _, pod := range pods {
-		if spec := pod.Spec; spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken || spec.EnableServiceLinks == nil || *spec.EnableServiceLinks {
+		if spec := pod.Spec; spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken ||
+			spec.EnableServiceLinks == nil || *spec.EnableServiceLinks {
 			t.Errorf("pod %s has the token of a service account, or the addresses of services", pod.Name)
 		}
 		for _, volume := range pod.Spec.Volumes {
@@ -269,7 +272,8 @@ func (c client) expectLockedDown(t *testing.T) {
 	}
 	policy := policies.Items[0]
 	denied := policy.Spec.PolicyTypes
-	if !slices.Contains(denied, networkingv1.PolicyTypeIngress) || !slices.Contains(denied, networkingv1.PolicyTypeEgress) || len(policy.Spec.Ingress)+len(policy.Spec.Egress) > 0 {
+	if !slices.Contains(denied, networkingv1.PolicyTypeIngress) ||
+		!slices.Contains(denied, networkingv1.PolicyTypeEgress) || len(policy.Spec.Ingress)+len(policy.Spec.Egress) > 0 {
 		t.Errorf("the policy allows something: %+v", policy.Spec)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)

@@ -30,7 +30,9 @@ func TestExecReachesContainers(t *testing.T) {
 	for name, executor := range executors(t, c) {
 		t.Run(name, func(t *testing.T) {
 			var out, complaints bytes.Buffer
-			err := executor("some", "pod", "box", []string{"sh", "-c", `echo "$1" >/var/run/openvswitch/f; cat /run/openvswitch/f; echo no >&2; exit 7`, "sh", name}, &out, &complaints)
+			err := executor("some", "pod", "box",
+				[]string{"sh", "-c", `echo "$1" >/var/run/openvswitch/f; cat /run/openvswitch/f; echo no >&2; exit 7`, "sh", name},
+				&out, &complaints)
 			var code exec.CodeExitError
 			if !errors.As(err, &code) || code.Code != 7 || out.String() != name+"\n" || complaints.String() != "no\n" {
 				t.Errorf("%v, %q, %q", err, out.String(), complaints.String())
@@ -53,7 +55,8 @@ func executors(t *testing.T, c *cluster.Cluster) map[string]executor {
 	with := func(spdy bool) executor {
 		return func(namespace, pod, container string, argv []string, out, complaints *bytes.Buffer) error {
 			request := c.Client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
-				VersionedParams(&corev1.PodExecOptions{Container: container, Command: argv, Stdout: true, Stderr: true}, scheme.ParameterCodec)
+				VersionedParams(&corev1.PodExecOptions{Container: container, Command: argv, Stdout: true, Stderr: true},
+					scheme.ParameterCodec)
 			e, err := remotecommand.NewWebSocketExecutor(c.Config, "GET", request.URL().String())
 			if spdy {
 				e, err = remotecommand.NewSPDYExecutor(c.Config, "POST", request.URL())

@@ -62,7 +62,8 @@ func TestSixtyReplicas(t *testing.T) {
 func sixtyNodes(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	reports, err := sets.Recorded(t, labScript, "kubernetes-ic").Copies(t.Context(), filepath.Join(dir, "reports"), clusters)
+	reports, err := sets.Recorded(t, labScript, "kubernetes-ic").Copies(t.Context(), filepath.Join(dir, "reports"),
+		clusters)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,8 @@ func (c client) sameAs(t *testing.T, local, node string, args ...string) (lines 
 	want := ovsOfflineRun(t, append([]string{"-w", filepath.Join(local, node)}, args...)...)
 	g, w := neutral(reportLines(got.out, c.workdir), c.workdir), neutral(reportLines(want.out, local), local)
 	if want.code != 0 || got.code != want.code || g != w {
-		t.Errorf("%s: exit %d on pods, %d on processes\n%s\n%s\n%s", node, got.code, want.code, firstDifference(g, w), got.complaints, want.complaints)
+		t.Errorf("%s: exit %d on pods, %d on processes\n%s\n%s\n%s", node, got.code, want.code, firstDifference(g, w),
+			got.complaints, want.complaints)
 	}
 	return len(strings.Split(w, "\n"))
 }

@@ -26,7 +26,8 @@ func smallNode(t *testing.T, flows string) *lab {
 		t.Fatal(err)
 	}
 	s := ovs.StartIn(t, filepath.Join(l.dir, "ovs"))
-	s.Vsctl("add-br", "br-int", "--", "set", "Bridge", "br-int", "fail_mode=secure", "--", "add-port", "br-int", "pod1", "--", "add-port", "br-int", "pod2")
+	s.Vsctl("add-br", "br-int", "--", "set", "Bridge", "br-int", "fail_mode=secure", "--", "add-port", "br-int", "pod1",
+		"--", "add-port", "br-int", "pod2")
 	for _, args := range [][]string{
 		{"add-meter", "br-int", "meter=1,kbps,band=type=drop,rate=100"},
 		{"add-group", "br-int", "group_id=1,type=select,bucket=output:1,bucket=output:2"},
@@ -50,7 +51,8 @@ func serveOVN(t *testing.T, dir string) {
 	}
 	s := ovs.ServeIn(t, dir, args...)
 	s.Run("ovn-nbctl", "--timeout=30", "--db=unix:"+filepath.Join(dir, "ovnnb_db.sock"), "ls-add", "net1")
-	s.Run("ovn-sbctl", "--timeout=30", "--db=unix:"+filepath.Join(dir, "ovnsb_db.sock"), "chassis-add", "node1", "geneve", "127.0.0.2")
+	s.Run("ovn-sbctl", "--timeout=30", "--db=unix:"+filepath.Join(dir, "ovnsb_db.sock"), "chassis-add", "node1", "geneve",
+		"127.0.0.2")
 }
 
 // someFlows returns n flows, each with the given number of actions (60 bytes each)

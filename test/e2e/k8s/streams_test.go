@@ -83,7 +83,8 @@ func peak(pid int) (n int) {
 // checkFlows compares the flows in a workdir with those of the live node.
 func (l *lab) checkFlows(t *testing.T, dir string) {
 	t.Helper()
-	live, err := exec.Command("ovs-ofctl", "-O", "OpenFlow15", "dump-flows", "unix:"+filepath.Join(l.dir, "ovs/br-int.mgmt")).Output()
+	live, err := exec.Command("ovs-ofctl", "-O", "OpenFlow15", "dump-flows",
+		"unix:"+filepath.Join(l.dir, "ovs/br-int.mgmt")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,8 @@ func TestSlowDiskLosesNothing(t *testing.T) {
 	deployLab(t, c, n, openshift(), l)
 	dir := filepath.Join(t.TempDir(), "w")
 	command := program(t, collectArgs(t, c, cluster.Admin, "", "-w", dir, n.Name)...)
-	command.Args = append([]string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e", "inject=write:delay_enter=10ms", command.Path}, command.Args[1:]...)
+	command.Args = append([]string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e",
+		"inject=write:delay_enter=10ms", command.Path}, command.Args[1:]...)
 	path, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip(err)

@@ -67,7 +67,8 @@ func inTerminal(t *testing.T, command *exec.Cmd) *terminal {
 
 func (term *terminal) resize(t *testing.T, rows, columns uint16) {
 	t.Helper()
-	if err := unix.IoctlSetWinsize(int(term.keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
+	if err := unix.IoctlSetWinsize(int(term.keyboard.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Row: rows, Col: columns}); err != nil {
 		t.Fatal(err)
 	}
 }

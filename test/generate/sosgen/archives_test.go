@@ -58,7 +58,8 @@ func TestEveryPackagingGivesTheSameNode(t *testing.T) {
 		sameNode(t, want, file)
 	})
 	for what, path := range map[string]string{
-		"folder with logs":         writeTop(t, name, whole.With(Tree{"sos_logs/sos.log": {Body: []byte("x\n")}, "sos_logs/ui.log": {}})),
+		"folder with logs": writeTop(t, name,
+			whole.With(Tree{"sos_logs/sos.log": {Body: []byte("x\n")}, "sos_logs/ui.log": {}})),
 		"folder of a folder":       write(t, whole.Under(name)),
 		"folder without a name":    write(t, whole),
 		"no manifest":              writeTop(t, name, WithoutManifest(whole)),
@@ -162,13 +163,15 @@ func TestUnreadableSourcesAreRefused(t *testing.T) {
 		files map[string][]byte
 		words []string
 	}{
-		"encrypted":           {map[string][]byte{"secured-" + name + ".tar.xz.gpg": append([]byte{0x8c, 0x0d, 0x04, 0x09, 0x03, 0x02}, archive[:4000]...)}, []string{"gpg"}},
-		"cut off":             {map[string][]byte{name + ".tar.xz": archive[:len(archive)/2]}, []string{"cut off"}},
-		"damaged":             {map[string][]byte{name + ".tar.xz": damaged}, []string{name}},
-		"empty":               {map[string][]byte{name + ".tar.xz": nil}, []string{"empty"}},
-		"a text":              {map[string][]byte{name + ".tar.xz": []byte("hello\n")}, []string{name}},
-		"a report of nothing": {map[string][]byte{name + ".tar": whole.Without("sos_commands/", "etc/", "var/", "sos_reports/").Under(name).Tar()}, []string{name}},
-		"an empty folder":     {nil, nil},
+		"encrypted": {map[string][]byte{"secured-" + name +
+			".tar.xz.gpg": append([]byte{0x8c, 0x0d, 0x04, 0x09, 0x03, 0x02}, archive[:4000]...)}, []string{"gpg"}},
+		"cut off": {map[string][]byte{name + ".tar.xz": archive[:len(archive)/2]}, []string{"cut off"}},
+		"damaged": {map[string][]byte{name + ".tar.xz": damaged}, []string{name}},
+		"empty":   {map[string][]byte{name + ".tar.xz": nil}, []string{"empty"}},
+		"a text":  {map[string][]byte{name + ".tar.xz": []byte("hello\n")}, []string{name}},
+		"a report of nothing": {map[string][]byte{name +
+			".tar": whole.Without("sos_commands/", "etc/", "var/", "sos_reports/").Under(name).Tar()}, []string{name}},
+		"an empty folder": {nil, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			tree := Tree{}

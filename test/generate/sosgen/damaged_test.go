@@ -59,7 +59,8 @@ func TestCutFilesAreUsedAndReported(t *testing.T) {
 		}
 	})
 	t.Run("a dangling link to the database", func(t *testing.T) {
-		tree := whole.Without("var/lib/openvswitch/", "etc/openvswitch/").With(Tree{"etc/openvswitch/conf.db": {Link: "../../var/lib/openvswitch/conf.db"}})
+		tree := whole.Without("var/lib/openvswitch/",
+			"etc/openvswitch/").With(Tree{"etc/openvswitch/conf.db": {Link: "../../var/lib/openvswitch/conf.db"}})
 		r := replay(t, writeTop(t, name, tree))
 		if r.collected.code != 3 || !strings.Contains(r.collected.err, "conf.db") {
 			t.Errorf("%d %s", r.collected.code, r.collected.err)
@@ -105,7 +106,8 @@ func TestErrorMessagesAreNotData(t *testing.T) {
 	name := fmt.Sprintf(reportName, n.Host)
 	const alarm = "2026-01-02T10:00:00Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n"
 	const refusal = "ovs-vsctl: unix:/var/run/openvswitch/db.sock: database connection failed (No such file or directory)\n"
-	const bridges, flows, groups = "ovs-vsctl_-t_5_list-br", "ovs-ofctl_-O_OpenFlow15_dump-flows_br-int", "ovs-ofctl_-O_OpenFlow15_dump-groups_br-int"
+	const bridges, flows, groups = "ovs-vsctl_-t_5_list-br", "ovs-ofctl_-O_OpenFlow15_dump-flows_br-int",
+		"ovs-ofctl_-O_OpenFlow15_dump-groups_br-int"
 	const noBridge = "ovs-ofctl: br-int is not a bridge or a socket\n"
 	cases := map[string]map[string]string{ // what is in a file
 		"list-br":            {bridges: refusal},
@@ -186,7 +188,8 @@ func TestCleanedDatabasesServeEveryRow(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						if got, want := b.Counts[workdir.Flows].Restored, len(flowsByMatch(string(cleaner.Clean(live)))); e.files && got != want {
+						if got, want := b.Counts[workdir.Flows].Restored, len(flowsByMatch(string(cleaner.Clean(live)))); e.files &&
+							got != want {
 							t.Errorf("%s: %d flows of %d", b.Name, got, want)
 						}
 					}

@@ -18,8 +18,8 @@ import (
 )
 
 // TestDatabasesServeTheLiveRows collects the databases of a live node in every form
-// in which they occur, and compares the rows of the replica with the live ones. Outside of a sweep, only the NB database has
-// each form: a form is read by the same code whatever the tables.
+// in which they occur, and compares the rows of the replica with the live ones. Outside of a sweep, only the NB
+// database has each form: a form is read by the same code whatever the tables.
 func TestDatabasesServeTheLiveRows(t *testing.T) {
 	n := recorded(t, "openstack")
 	cleaner := n.NewCleaner()
@@ -109,7 +109,8 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 	}
 	t.Run("the wrong command", func(t *testing.T) {
 		path := filepath.Join(write(t, Tree{"x": {Body: n.Databases[NB]}}), "x")
-		if o := run(t, "collect-db-ovn-sb", "-w", shortDir(t), path); o.code != 1 || !strings.Contains(o.err, "collect-db-ovn-nb") {
+		if o := run(t, "collect-db-ovn-sb", "-w", shortDir(t), path); o.code != 1 ||
+			!strings.Contains(o.err, "collect-db-ovn-nb") {
 			t.Errorf("%d %s", o.code, o.err)
 		}
 	})
@@ -136,7 +137,8 @@ func rows(t *testing.T, n *Node, remote, database string) []string {
 // dumpOf returns what a server prints of all rows of a database.
 func dumpOf(t *testing.T, remote, database string) []byte {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "ovsdb-client", ovs.Timeout(), "-f", "json", "dump", remote, database).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "ovsdb-client", ovs.Timeout(), "-f", "json", "dump", remote,
+		database).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", remote, err, out)
 	}
@@ -217,6 +219,7 @@ func sameRows(t *testing.T, n *Node, live []byte, remote, database string) {
 	}
 	missing, extra := lines.Difference(want, have)
 	if len(missing)+len(extra) > 0 {
-		t.Errorf("of %d live rows, %d are missing and %d are extra:\n%.900q\n%.900q", len(want), len(missing), len(extra), missing, extra)
+		t.Errorf("of %d live rows, %d are missing and %d are extra:\n%.900q\n%.900q", len(want), len(missing), len(extra),
+			missing, extra)
 	}
 }

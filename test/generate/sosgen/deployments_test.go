@@ -135,13 +135,16 @@ func checkDatabases(t *testing.T, dir string, from *Node) {
 func TestThreeNodesShareTheDatabasesOfOne(t *testing.T) {
 	central := recorded(t, "openstack")
 	day := "2026-01-02"
-	o, parent := checkUploads(t, 0, upload{central, day, central, ""}, upload{compute(central, "compute1", "11"), day, central, ""}, upload{compute(central, "compute3", "13"), day, central, ""})
+	o, parent := checkUploads(t, 0, upload{central, day, central, ""},
+		upload{compute(central, "compute1", "11"), day, central, ""},
+		upload{compute(central, "compute3", "13"), day, central, ""})
 	if n := strings.Count(o.out, "OVN NB, SB: from "+central.Host+" ("); n != 3 {
 		t.Errorf("%d nodes have a line about their databases: %s", n, o.out)
 	}
 	// The databases work.
 	r := start(t, filepath.Join(parent, "compute1"), o)
-	if out := r.tool(t, "ovn-sbctl", "--bare", "--columns=hostname", "find", "Chassis", "name="+systemID+"11"); strings.TrimSpace(out) != "compute1" {
+	if out := r.tool(t, "ovn-sbctl", "--bare", "--columns=hostname", "find", "Chassis",
+		"name="+systemID+"11"); strings.TrimSpace(out) != "compute1" {
 		t.Errorf("the chassis of compute1: %q", out)
 	}
 }
@@ -153,7 +156,8 @@ func TestDeploymentsWithEqualHostNames(t *testing.T) {
 	a1 := compute(a, "compute1", "11")
 	b1 := a1.Renamed("compute1", systemID, "5d5d4544-0000-4000-8000-0000000000", tunnels, "10.99.24.")
 	day := "2026-01-02"
-	checkUploads(t, 0, upload{a, day, a, "archive"}, upload{b, day, b, "archive"}, upload{a1, day, a, "archive"}, upload{b1, day, b, "archive"})
+	checkUploads(t, 0, upload{a, day, a, "archive"}, upload{b, day, b, "archive"}, upload{a1, day, a, "archive"},
+		upload{b1, day, b, "archive"})
 	// Without the controller of one, its node gets no database.
 	o, _ := checkUploads(t, 3, upload{a, day, a, ""}, upload{a1, day, a, "archive"}, upload{b1, day, nil, "archive"})
 	if want := "has no chassis 5d5d4544-0000-4000-8000-000000000011"; !strings.Contains(o.err, want) {
@@ -186,10 +190,12 @@ func TestTwoUploadsOfOneNode(t *testing.T) {
 	before := recorded(t, "openstack")
 	after := changed(t, before, NB, SB)
 	node := compute(before, "compute1", "11")
-	checkUploads(t, 0, upload{before, "2026-01-02", before, "-2026-01-02"}, upload{after, "2026-01-05", after, "-2026-01-05"},
+	checkUploads(t, 0, upload{before, "2026-01-02", before, "-2026-01-02"},
+		upload{after, "2026-01-05", after, "-2026-01-05"},
 		upload{node, "2026-01-02", before, "-2026-01-02"}, upload{node, "2026-01-05", after, "-2026-01-05"})
 	day := "2026-01-02"
-	o, _ := checkUploads(t, 3, upload{before, day, before, "archive"}, upload{after, day, after, "archive"}, upload{node, day, nil, ""})
+	o, _ := checkUploads(t, 3, upload{before, day, before, "archive"}, upload{after, day, after, "archive"},
+		upload{node, day, nil, ""})
 	for _, candidate := range []string{"-0.tar)", "-1.tar)"} {
 		if !strings.Contains(o.err, candidate) {
 			t.Errorf("the refusal does not name %s: %s", candidate, o.err)
@@ -237,14 +243,16 @@ func TestMembersOfAClusterAreOneDeployment(t *testing.T) {
 		members := Cluster(t, n.Databases[name], name)
 		leader.Databases[name], follower.Databases[name] = members.Leader, members.Follower
 	}
-	dir := writeUploads(t, []upload{{node: leader, date: "2026-01-02"}, {node: follower, date: "2026-01-02"}, {node: compute(n, "compute1", "11"), date: "2026-01-02"}})
+	dir := writeUploads(t, []upload{{node: leader, date: "2026-01-02"}, {node: follower, date: "2026-01-02"},
+		{node: compute(n, "compute1", "11"), date: "2026-01-02"}})
 	parent := shortDir(t)
 	if o := collectInto(t, parent, dir); o.code != 0 {
 		t.Fatalf("collect exits with %d: %s%s", o.code, o.out, o.err)
 	}
 	for _, kind := range []string{"ovn_nb/ovnnb_db.db", "ovn_sb/ovnsb_db.db"} {
 		have := files.Read(t, filepath.Join(parent, "compute1/db", kind))
-		if !slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(leader.Databases)), slices.Collect(maps.Values(follower.Databases))), func(file []byte) bool { return string(file) == have }) {
+		if !slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(leader.Databases)),
+			slices.Collect(maps.Values(follower.Databases))), func(file []byte) bool { return string(file) == have }) {
 			t.Errorf("%s is of no member", kind)
 		}
 	}

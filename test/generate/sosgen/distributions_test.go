@@ -36,7 +36,8 @@ func TestMicroShiftReportNamesZones(t *testing.T) {
 		printed += fmt.Sprintf("%s %d\n", owner, zone)
 	}
 	report.put("sos_commands/microshift_ovn/ovs-appctl_-t_.var.run.ovn.ovn-controller._.ctl_ct-zone-list", []byte(printed))
-	without := WithoutManifest(report).Without("etc/openvswitch", "var/lib/openvswitch/conf.db", "sos_commands/openvswitch/ovs-vsctl_-t_5_list_")
+	without := WithoutManifest(report).Without("etc/openvswitch", "var/lib/openvswitch/conf.db",
+		"sos_commands/openvswitch/ovs-vsctl_-t_5_list_")
 	r := replay(t, writeTop(t, "sosreport-"+n.Host, without))
 	expect.Equal(t, zonesOf(t, r), want, "zones without a database: "+r.words())
 }
@@ -55,14 +56,17 @@ func TestKubeOVNFolders(t *testing.T) {
 			command := fmt.Sprintf("-O OpenFlow15 %s %s", dump, bridge.Name)
 			terminal += fmt.Sprintf("root@admin:~# kubectl ko ofctl %s %s\n%s", n.Host, command, output("ovs-ofctl "+command))
 		}
-		terminal += fmt.Sprintf("root@admin:~# kubectl ko appctl %s fdb/show %s\n%s", n.Host, bridge.Name, output("ovs-appctl fdb/show "+bridge.Name))
+		terminal += fmt.Sprintf("root@admin:~# kubectl ko appctl %s fdb/show %s\n%s", n.Host, bridge.Name,
+			output("ovs-appctl fdb/show "+bridge.Name))
 	}
 	terminal += fmt.Sprintf("root@admin:~# kubectl ko appctl %s bfd/show\n%s", n.Host, output("ovs-appctl bfd/show"))
 	tree := Tree{}
 	tree.putText("case.log", "%sroot@admin:~# exit\n", terminal)
-	tree.putText("kubectl-ko-log/"+n.Host+"/linux/addr.log", "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000\n    inet 127.0.0.1/8 scope host lo\n")
+	tree.putText("kubectl-ko-log/"+n.Host+"/linux/addr.log",
+		"1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000\n    inet 127.0.0.1/8 scope host lo\n")
 	tree.putText("kubectl-ko-log/"+n.Host+"/linux/route.log", "default via 10.0.0.1 dev eth0\n")
-	tree.putText("kubectl-ko-log/"+n.Host+"/openvswitch/ovs-vswitchd.log", "2026-11-27T07:44:49Z|00001|vlog|INFO|opened log file\n")
+	tree.putText("kubectl-ko-log/"+n.Host+"/openvswitch/ovs-vswitchd.log",
+		"2026-11-27T07:44:49Z|00001|vlog|INFO|opened log file\n")
 	tree.put("etc/origin/openvswitch/conf.db", n.Databases[OVS])
 	tree.put("etc/origin/ovn/ovnnb_db.db", Cluster(t, n.Databases[NB], NB).Leader)
 	tree.put("etc/origin/ovn/ovnsb_db.db", Cluster(t, n.Databases[SB], SB).Leader)
@@ -75,7 +79,8 @@ func TestKubeOVNFolders(t *testing.T) {
 	checkCentral(t, n, r)
 	expect.Equal(t, r.manifest.Collection(workdir.OVS).Host, n.Host, "the node: "+collected.out+collected.err)
 	for _, name := range []string{"recorded/" + workdir.RecordedLinks, "recorded/" + workdir.RecordedKernelRoutes} {
-		if !slices.ContainsFunc(r.manifest.Collection(workdir.OVS).Files, func(f workdir.File) bool { return f.Path == name }) {
+		if !slices.ContainsFunc(r.manifest.Collection(workdir.OVS).Files,
+			func(f workdir.File) bool { return f.Path == name }) {
 			t.Errorf("%s was not collected", name)
 		}
 	}

@@ -61,7 +61,8 @@ const lab = "../../../scripts/lab/lab"
 
 func needLab(t *testing.T) {
 	t.Helper()
-	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovn-nbctl", "ovn-northd", "ovn-controller", "ip")
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovn-nbctl", "ovn-northd", "ovn-controller",
+		"ip")
 	if !process.New(process.Options{}).HasLoopback(t.Context()) {
 		t.Skip("the lab needs namespaces, which are forbidden here")
 	}

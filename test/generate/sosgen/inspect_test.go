@@ -41,7 +41,8 @@ func checkInspection(t *testing.T, n *Node, e Era, path string, r *replica) {
 			t.Errorf("the description of a sound database: %+v", db)
 		}
 	}
-	if has := slices.ContainsFunc(d.Databases, func(db collect.DatabaseDescription) bool { return db.Kind == workdir.OVS && db.Used }); has != e.HasDatabase() {
+	if has := slices.ContainsFunc(d.Databases,
+		func(db collect.DatabaseDescription) bool { return db.Kind == workdir.OVS && db.Used }); has != e.HasDatabase() {
 		t.Errorf("the report has conf.db: %v, inspect lists it: %v", e.HasDatabase(), has)
 	}
 	for _, b := range n.Bridges {
@@ -61,7 +62,8 @@ func checkVersions(t *testing.T, e Era, b Bridge, d collect.Description) {
 		return
 	}
 	for _, v := range e.Versions(b) {
-		if !slices.ContainsFunc(d.Bridges[i].Dumps[workdir.Flows], func(f collect.DumpDescription) bool { return f.OpenFlow == v && f.Entries > 0 }) {
+		if !slices.ContainsFunc(d.Bridges[i].Dumps[workdir.Flows],
+			func(f collect.DumpDescription) bool { return f.OpenFlow == v && f.Entries > 0 }) {
 			t.Errorf("%s: inspect does not list its flows in %s: %+v", b.Name, v, d.Bridges[i].Dumps[workdir.Flows])
 		}
 	}
@@ -71,7 +73,8 @@ func checkVersions(t *testing.T, e Era, b Bridge, d collect.Description) {
 // get placeholders.
 func checkForecast(t *testing.T, d collect.Description, report *report.Report) {
 	t.Helper()
-	for dump, words := range map[workdir.Dump]string{workdir.Groups: "no dump-groups", workdir.Meters: "no dump-meters", workdir.TLV: "no dump-tlv-map"} {
+	for dump, words := range map[workdir.Dump]string{workdir.Groups: "no dump-groups", workdir.Meters: "no dump-meters",
+		workdir.TLV: "no dump-tlv-map"} {
 		for _, b := range report.Bridges {
 			replaced := b.Counts[dump] != nil && b.Counts[dump].Placeholders > 0
 			announced := slices.ContainsFunc(d.Cannot, func(text string) bool {

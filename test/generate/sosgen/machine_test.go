@@ -90,7 +90,8 @@ func TestHostileLogs(t *testing.T) {
 		"var/log/pods/a_.._b/ovn-controller/0.log": {Body: []byte("x\n")},
 	})
 	dir := collectedDir(t, 0, reportFolder(t, n, report))
-	checkMachine(t, append(n.Machine(), MachineFile{Workdir: "host/logs/ovs-vswitchd/ovs-vswitchd.log.3.gz", Body: bomb}), dir)
+	checkMachine(t, append(n.Machine(), MachineFile{Workdir: "host/logs/ovs-vswitchd/ovs-vswitchd.log.3.gz", Body: bomb}),
+		dir)
 	noSecret(t, dir)
 	for i := range 30_050 {
 		report.putText(fmt.Sprintf("%sovs-vswitchd.log.%d", logs, 100+i), "%d\n", i)

@@ -60,7 +60,8 @@ func otherDatabases(t *testing.T, own []byte) []otherDatabase {
 		{"cut in half", own[:len(own)/2], "cut off after", 3},
 		{"one bit flipped", flipped, "contradicts others", 3},
 		{"gzip in gzip", Gzip(Gzip(own)), "", 0},
-		{"an error message", []byte("error: unable to upgrade connection: container not found (\"sbdb\")\n"), "error: unable to upgrade", 3},
+		{"an error message", []byte("error: unable to upgrade connection: container not found (\"sbdb\")\n"),
+			"error: unable to upgrade", 3},
 		{"absent", nil, "no OVN SB database", 0},
 	}
 }
@@ -78,10 +79,12 @@ func TestOtherDatabasesAreNamed(t *testing.T) {
 	// words, make test has one.
 	name := func(db otherDatabase) string { return db.what }
 	kept := map[string][]string{
-		"sos":         {"own", "minutes older", "of another zone", "cut in half", "one bit flipped", "gzip in gzip", "an error message", "absent"},
+		"sos": {"own", "minutes older", "of another zone", "cut in half", "one bit flipped", "gzip in gzip",
+			"an error message", "absent"},
 		"must-gather": {"own", "an error message", "absent"}, "files": {"own", "cut in half", "an error message"},
 	}
-	for shape, collect := range map[string]func(t *testing.T, wd, top string, content []byte) int{"sos": asReport, "must-gather": asMustGather, "files": asFiles} {
+	for shape, collect := range map[string]func(t *testing.T, wd, top string, content []byte) int{"sos": asReport,
+		"must-gather": asMustGather, "files": asFiles} {
 		for _, db := range sweep.Named(t, all, name, kept[shape]...) {
 			t.Run(db.what+", "+shape, func(t *testing.T) {
 				wd := shortDir(t)
@@ -121,11 +124,16 @@ func TestTimesOfAnotherDatabaseAreNamed(t *testing.T) {
 		sb         []byte
 		said       string
 	}{
-		{"sosreport-ovn-worker-2026-11-21-kdplive", "Sat Nov 21 09:26:40 UTC 2026", older, `its last transaction is of 2026-11-21 09:10:\d\dZ, 16 min before the flows were recorded`},
-		{"sosreport-ovn-worker-2026-11-21-kdplive", "Tue Nov 24 09:26:40 UTC 2026", older, `its last transaction is of 2026-11-21 09:10:\d\dZ, 72 h before the flows were recorded`},
-		{"sosreport-ovn-worker-2026-11-21-kdplive", "Fri Nov 20 09:26:40 UTC 2026", older, `its last transaction is of 2026-11-21 09:10:\d\dZ, 24 h after the flows were recorded`},
-		{"sosreport-ovn-worker-2026-11-21-kdplive", "", older, `its last transaction is of 2026-11-21 09:10:\d\dZ; the flows were recorded about 2026-11-21`},
-		{"sosreport-ovn-worker-2026-11-29-kdplive", "", older, `its last transaction is of 2026-11-21 09:10:\d\dZ, about 8 days before the flows were recorded`},
+		{"sosreport-ovn-worker-2026-11-21-kdplive", "Sat Nov 21 09:26:40 UTC 2026", older,
+			`its last transaction is of 2026-11-21 09:10:\d\dZ, 16 min before the flows were recorded`},
+		{"sosreport-ovn-worker-2026-11-21-kdplive", "Tue Nov 24 09:26:40 UTC 2026", older,
+			`its last transaction is of 2026-11-21 09:10:\d\dZ, 72 h before the flows were recorded`},
+		{"sosreport-ovn-worker-2026-11-21-kdplive", "Fri Nov 20 09:26:40 UTC 2026", older,
+			`its last transaction is of 2026-11-21 09:10:\d\dZ, 24 h after the flows were recorded`},
+		{"sosreport-ovn-worker-2026-11-21-kdplive", "", older,
+			`its last transaction is of 2026-11-21 09:10:\d\dZ; the flows were recorded about 2026-11-21`},
+		{"sosreport-ovn-worker-2026-11-29-kdplive", "", older,
+			`its last transaction is of 2026-11-21 09:10:\d\dZ, about 8 days before the flows were recorded`},
 		{"worker", "", older, `its last transaction is of 2026-11-21 09:10:\d\dZ; when the flows were recorded is not known`},
 		{"sosreport-ovn-worker-2026-11-29-kdplive", "", own, ""},
 	} {
@@ -142,7 +150,8 @@ func TestTimesOfAnotherDatabaseAreNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			found, err := replicas.Doubts(t.Context(), dir)
-			if said := strings.Join(found, "\n"); err != nil || c.said == "" && said != "" || !regexp.MustCompile(c.said).MatchString(said) {
+			if said := strings.Join(found, "\n"); err != nil || c.said == "" && said != "" ||
+				!regexp.MustCompile(c.said).MatchString(said) {
 				t.Errorf("%q, want %q: %v", said, c.said, err)
 			}
 		})
@@ -153,10 +162,13 @@ func TestTimesOfAnotherDatabaseAreNamed(t *testing.T) {
 func asMustGather(t *testing.T, wd, top string, content []byte) int {
 	tree := Tree{}
 	tree.putText("mg/version", "openshift/must-gather\n4.14.1\n")
-	tree.putText("mg/namespaces/openshift-ovn-kubernetes/pods/ovnkube-node-aaaaa/ovnkube-node-aaaaa.yaml", "---\nkind: Pod\nmetadata:\n  name: ovnkube-node-aaaaa\nspec:\n  nodeName: ovn-worker\n")
-	tree.putText("mg/network_logs/ovn-worker_ovs_ofctl_dump_flows_br_int", "%s", files.Read(t, filepath.Join(top, "sos_commands/openvswitch/ovs-ofctl_dump-flows_br-int")))
+	tree.putText("mg/namespaces/openshift-ovn-kubernetes/pods/ovnkube-node-aaaaa/ovnkube-node-aaaaa.yaml",
+		"---\nkind: Pod\nmetadata:\n  name: ovnkube-node-aaaaa\nspec:\n  nodeName: ovn-worker\n")
+	tree.putText("mg/network_logs/ovn-worker_ovs_ofctl_dump_flows_br_int", "%s",
+		files.Read(t, filepath.Join(top, "sos_commands/openvswitch/ovs-ofctl_dump-flows_br-int")))
 	store := Tree{}
-	for name, path := range map[string]string{"conf.db": "var/lib/openvswitch/conf.db", "nbdb": "var/lib/ovn/etc/ovnnb_db.db"} {
+	for name, path := range map[string]string{"conf.db": "var/lib/openvswitch/conf.db",
+		"nbdb": "var/lib/ovn/etc/ovnnb_db.db"} {
 		store.putText("ovnk_database_store/ovnkube-node-aaaaa_"+name, "%s", files.Read(t, filepath.Join(top, path)))
 	}
 	if content != nil {
@@ -197,7 +209,8 @@ func startAndTrace(t *testing.T, wd string) asked {
 		}
 	}()
 	var out, errs bytes.Buffer // the answer has the reason for its exit code
-	a.trace.code = cmd.Main([]string{"trace", "-w", wd, "-o", "json", "ns1_client", "ns1_web1:8080", "tcp"}, cmd.IO{Out: &out, Err: &errs})
+	a.trace.code = cmd.Main([]string{"trace", "-w", wd, "-o", "json", "ns1_client", "ns1_web1:8080", "tcp"},
+		cmd.IO{Out: &out, Err: &errs})
 	a.trace.out, a.trace.err = out.String(), errs.String()
 	var answer struct {
 		Trust json.RawMessage `json:"trust"`
@@ -253,7 +266,8 @@ func (a asked) check(t *testing.T, db otherDatabase, shape string) {
 // TestOwnDatabasesAreNotDoubted starts each bundled report: no database of it is in doubt.
 func TestOwnDatabasesAreNotDoubted(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")
-	for _, path := range glob(t, "../../../testdata/captures/*/*.tar.xz", "../../../testdata/versions/*/sosreport-*.tar.xz") {
+	for _, path := range glob(t, "../../../testdata/captures/*/*.tar.xz",
+		"../../../testdata/versions/*/sosreport-*.tar.xz") {
 		if !strings.HasPrefix(filepath.Base(path), "sosreport-") {
 			continue
 		}

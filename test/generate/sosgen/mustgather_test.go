@@ -47,7 +47,8 @@ func checkMustGather(t *testing.T, o OCP, nodes []*Node, path string) {
 	}
 	for i, n := range nodes {
 		if i > 0 && !o.Interconnect() && !sweep.Whole() {
-			checkOther(t, nodes[0], filepath.Join(parent, workdir.EncodeName(nodes[0].Host)), n, filepath.Join(parent, workdir.EncodeName(n.Host)))
+			checkOther(t, nodes[0], filepath.Join(parent, workdir.EncodeName(nodes[0].Host)), n,
+				filepath.Join(parent, workdir.EncodeName(n.Host)))
 			continue
 		}
 		r := start(t, filepath.Join(parent, workdir.EncodeName(n.Host)), collected)
@@ -72,8 +73,8 @@ func checkMustGather(t *testing.T, o OCP, nodes []*Node, path string) {
 	}
 }
 
-// checkOther checks that a node of the same flows as a first one got the same dumps and databases: a replica of it is like
-// the first one's.
+// checkOther checks that a node of the same flows as a first one got the same dumps and databases: a replica of it is
+// like the first one's.
 func checkOther(t *testing.T, first *Node, firstDir string, n *Node, dir string) {
 	t.Helper()
 	const switchFile = "db/ovs/conf.db"
@@ -89,7 +90,8 @@ func checkOther(t *testing.T, first *Node, firstDir string, n *Node, dir string)
 	}
 	if len(want) == 0 || !maps.Equal(want, have) {
 		missing, other, extra := compare(want, have)
-		t.Errorf("%s has not what %s has: missing %.300q, different %.300q, extra %.300q", n.Host, first.Host, missing, other, extra)
+		t.Errorf("%s has not what %s has: missing %.300q, different %.300q, extra %.300q", n.Host, first.Host, missing, other,
+			extra)
 	}
 }
 
@@ -131,7 +133,8 @@ func checkZone(t *testing.T, n *Node, r *replica) {
 	if strings.Trim(name, `"`) != n.Host {
 		t.Errorf("the northbound database of %s names %q", n.Host, name)
 	}
-	if chassis := r.tool(t, "ovn-sbctl", "--bare", "--columns=hostname", "list", "Chassis"); !strings.Contains(chassis, n.Host) {
+	if chassis := r.tool(t, "ovn-sbctl", "--bare", "--columns=hostname", "list", "Chassis"); !strings.Contains(chassis,
+		n.Host) {
 		t.Errorf("no chassis %s: %s", n.Host, chassis)
 	}
 }
@@ -166,8 +169,10 @@ func TestDatabasesOfAServerWithoutALeaderAreNamed(t *testing.T) {
 	members := Apart(t, one.Databases[SB], SB)
 	inReport.Databases[SB] = members.Follower
 	report := inReport.Report(e)
-	report.put("sos_commands/ovn_central/ovs-appctl_-t_.var.run.ovn.ovnsb_db.ctl_cluster.status_OVN_Southbound", members.Status)
-	for name, tree := range map[string]Tree{"openstack-must-gather": OpenStackGather(t, e, Apart, one), "sos report": report.Under("sosreport-x")} {
+	report.put("sos_commands/ovn_central/ovs-appctl_-t_.var.run.ovn.ovnsb_db.ctl_cluster.status_OVN_Southbound",
+		members.Status)
+	for name, tree := range map[string]Tree{"openstack-must-gather": OpenStackGather(t, e, Apart, one),
+		"sos report": report.Under("sosreport-x")} {
 		t.Run(name, func(t *testing.T) {
 			const want = "its server knew no leader of the cluster"
 			dir := write(t, tree)
@@ -179,7 +184,8 @@ func TestDatabasesOfAServerWithoutALeaderAreNamed(t *testing.T) {
 				t.Errorf("inspect does not say %q: %s%s", want, o.out, o.err)
 			}
 			for _, node := range seen.Nodes {
-				if strings.Contains(strings.Join(node.Unused, " "), "cluster.status") || !slices.Contains(node.HostOutputs, workdir.HostStatusSB) {
+				if strings.Contains(strings.Join(node.Unused, " "), "cluster.status") ||
+					!slices.Contains(node.HostOutputs, workdir.HostStatusSB) {
 					t.Errorf("cluster/status is not taken: unused %q, of the host %q", node.Unused, node.HostOutputs)
 				}
 			}

@@ -47,8 +47,10 @@ func TestHostileNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound := []string{"net:1", "net,1", "%2e%2e", "\x1b[31mred"}
-	for _, namespace := range append([]string{"../../x", "..", "/etc", strings.Repeat("n", 190), strings.Repeat("n", 10_000)}, sound...) {
-		report.add(pluginCommand{"networking", "ip netns exec " + namespace + " iptables-save"}, fmt.Appendf(nil, "# of %.50s\n", namespace))
+	for _, namespace := range append([]string{"../../x", "..", "/etc", strings.Repeat("n", 190),
+		strings.Repeat("n", 10_000)}, sound...) {
+		report.add(pluginCommand{"networking", "ip netns exec " + namespace + " iptables-save"},
+			fmt.Appendf(nil, "# of %.50s\n", namespace))
 	}
 	text, err := json.Marshal(&report.m)
 	if err != nil {
@@ -57,12 +59,14 @@ func TestHostileNamespaces(t *testing.T) {
 	report.tree.put("sos_reports/manifest.json", text)
 	dir := shortDir(t)
 	o := collectInto(t, dir, reportFolder(t, n, report.tree))
-	if o.code != 3 || !strings.Contains(o.err, "4 network namespaces whose names can't be those of namespaces, or are too long") {
+	if o.code != 3 || !strings.Contains(o.err,
+		"4 network namespaces whose names can't be those of namespaces, or are too long") {
 		t.Errorf("%d: %s", o.code, o.err)
 	}
 	checkNamespaces(t, dir, append(sound, namespaceNames()...)...)
 	for _, namespace := range sound {
-		checkMachine(t, []MachineFile{{Workdir: filepath.Join("recorded/namespaces", workdir.EncodeName(namespace), "iptables-save"),
+		checkMachine(t, []MachineFile{{Workdir: filepath.Join("recorded/namespaces", workdir.EncodeName(namespace),
+			"iptables-save"),
 			Body: fmt.Appendf(nil, "# of %s\n", namespace)}}, dir)
 	}
 }
@@ -72,8 +76,10 @@ func TestLargeNamespace(t *testing.T) {
 	n := recorded(t, "ml2-ovs")
 	large := func(line string) []byte { return bytes.Repeat([]byte(line), 1_000_000) }
 	files := []MachineFile{
-		{"sos_commands/networking/namespaces/net1/ip_netns_exec_net1_iptables-save", "recorded/namespaces/net1/iptables-save", large("-A INPUT -s 192.0.2.7/32 -j DROP\n")},
-		{"sos_commands/conntrack/ip_netns_exec_net1_conntrack_-L_-o_extended", "recorded/namespaces/net1/conntrack", large("ipv4     2 udp      17 29 src=192.0.2.1 dst=192.0.2.2 sport=1 dport=2 [UNREPLIED] src=192.0.2.2 dst=192.0.2.1 sport=2 dport=1 mark=0 use=1\n")},
+		{"sos_commands/networking/namespaces/net1/ip_netns_exec_net1_iptables-save", "recorded/namespaces/net1/iptables-save",
+			large("-A INPUT -s 192.0.2.7/32 -j DROP\n")},
+		{"sos_commands/conntrack/ip_netns_exec_net1_conntrack_-L_-o_extended", "recorded/namespaces/net1/conntrack",
+			large("ipv4     2 udp      17 29 src=192.0.2.1 dst=192.0.2.2 sport=1 dport=2 [UNREPLIED] src=192.0.2.2 dst=192.0.2.1 sport=2 dport=1 mark=0 use=1\n")},
 	}
 	report := n.Report(newest())
 	report.putMachine(files)
@@ -97,7 +103,8 @@ func TestNamespacesOfOneMangledName(t *testing.T) {
 	report.putText("sos_commands/networking/ip_netns", "net:1\nnet,1\nnet;1\nother\n")
 	dir = shortDir(t)
 	o := collectInto(t, dir, reportFolder(t, n, report))
-	for _, want := range []string{"network namespaces net:1, net,1, net;1: sos gives their files the same names", "no outputs of 1 network namespace that the node lists (other)"} {
+	for _, want := range []string{"network namespaces net:1, net,1, net;1: sos gives their files the same names",
+		"no outputs of 1 network namespace that the node lists (other)"} {
 		if o.code != 0 || !strings.Contains(o.err, want) {
 			t.Errorf("%d: %s; want %s", o.code, o.err, want)
 		}
@@ -112,7 +119,8 @@ func TestTooManyNamespaces(t *testing.T) {
 	var list strings.Builder
 	for i := range sweep.Count(100_000, 5_000) { // 4,096 are taken
 		fmt.Fprintf(&list, "ns%d\n", i)
-		report.putText(fmt.Sprintf("sos_commands/networking/namespaces/ns%[1]d/ip_netns_exec_ns%[1]d_iptables-save", i), "# %d\n", i)
+		report.putText(fmt.Sprintf("sos_commands/networking/namespaces/ns%[1]d/ip_netns_exec_ns%[1]d_iptables-save", i),
+			"# %d\n", i)
 	}
 	report.putText("sos_commands/networking/ip_netns", "%s", &list)
 	path, err := WriteArchive(t.TempDir(), fmt.Sprintf(reportName, n.Host), report, Packings()[7])
@@ -121,7 +129,8 @@ func TestTooManyNamespaces(t *testing.T) {
 	}
 	dir := shortDir(t)
 	o := collectInto(t, dir, path)
-	if want := "only those of the first 4096 are taken"; o.code != 3 || !strings.Contains(o.err, want) || len(o.err) > 20_000 {
+	if want := "only those of the first 4096 are taken"; o.code != 3 || !strings.Contains(o.err, want) ||
+		len(o.err) > 20_000 {
 		t.Errorf("%d: %d bytes: %.2000s; want %s", o.code, len(o.err), o.err, want)
 	}
 	if entries, err := os.ReadDir(filepath.Join(dir, "recorded/namespaces")); len(entries) != 4096 {

@@ -16,7 +16,8 @@ import (
 
 // notPrinted are the columns of Logical_Flow that `ovn-sbctl lflow-list` does not print. Of
 // external_ids it prints one key.
-var notPrinted = []string{"Logical_Flow._uuid", "Logical_Flow.external_ids", "Logical_Flow.tags", "Logical_Flow.controller_meter",
+var notPrinted = []string{"Logical_Flow._uuid", "Logical_Flow.external_ids", "Logical_Flow.tags",
+	"Logical_Flow.controller_meter",
 	"Logical_Flow.logical_dp_group", "Logical_Flow.logical_datapath"}
 
 // TestPrintedDatabasesServeTheLiveRows checks that a report without files of the OVN databases, but
@@ -33,7 +34,8 @@ func TestPrintedDatabasesServeTheLiveRows(t *testing.T) {
 	}
 	// Of the printed tables beside the ends of files, what is printed is read, as without these.
 	whole := func(what string) string { return what }
-	for _, what := range sweep.Named(t, slices.Sorted(maps.Keys(trees)), whole, "and ends of files", "without lflow-list") {
+	for _, what := range sweep.Named(t, slices.Sorted(maps.Keys(trees)), whole, "and ends of files",
+		"without lflow-list") {
 		tree := trees[what]
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +53,8 @@ func TestPrintedDatabasesServeTheLiveRows(t *testing.T) {
 				want, have := rowsOf(t, live, out...), rowsOf(t, dumpOf(t, "unix:"+r.serving(db.kind), db.name), out...)
 				missing, extra := lines.Difference(distinct(want), distinct(have))
 				if len(want) == 0 || len(missing)+len(extra) > 0 {
-					t.Errorf("%s: of %d live rows, %d are missing and %d are extra:\n%.900q\n%.900q", db.name, len(want), len(missing), len(extra), missing, extra)
+					t.Errorf("%s: of %d live rows, %d are missing and %d are extra:\n%.900q\n%.900q", db.name, len(want), len(missing),
+						len(extra), missing, extra)
 				}
 			}
 			if !strings.Contains(r.words(), "made from its printed tables") {
@@ -68,7 +71,8 @@ func TestPrintedDatabasesServeTheLiveRows(t *testing.T) {
 // distinct leaves out groups of datapaths and repeated rows: lflow-list prints a flow of a group once
 // for each datapath, and ovn-northd chooses other groups.
 func distinct(rows []string) []string {
-	rows = slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return strings.HasPrefix(row, "Logical_DP_Group ") })
+	rows = slices.DeleteFunc(slices.Clone(rows),
+		func(row string) bool { return strings.HasPrefix(row, "Logical_DP_Group ") })
 	return slices.Compact(rows)
 }
 
@@ -99,7 +103,8 @@ func TestLogicalFlowsGetTheirCookies(t *testing.T) {
 	}
 	t.Logf("%d logical flows begin like the live ones, %d do not, and of %d the node has no flow", right, wrong, unknown)
 	if wrong*50 > right {
-		t.Errorf("%d of %d logical flows with flows on the node have another cookie: it has to be at most 2 %%", wrong, right+wrong)
+		t.Errorf("%d of %d logical flows with flows on the node have another cookie: it has to be at most 2 %%", wrong,
+			right+wrong)
 	}
 }
 
@@ -107,7 +112,8 @@ func TestLogicalFlowsGetTheirCookies(t *testing.T) {
 func cookiesOf(t *testing.T, dump []byte) map[string]map[string]bool {
 	t.Helper()
 	found := map[string]map[string]bool{}
-	for _, row := range rowsOf(t, dump, "Logical_Flow.external_ids", "Logical_Flow.tags", "Logical_Flow.controller_meter", "Logical_Flow.logical_dp_group", "Logical_Flow.flow_desc") {
+	for _, row := range rowsOf(t, dump, "Logical_Flow.external_ids", "Logical_Flow.tags", "Logical_Flow.controller_meter",
+		"Logical_Flow.logical_dp_group", "Logical_Flow.flow_desc") {
 		match := regexp.MustCompile(`^(Logical_Flow) _uuid=\["uuid","([0-9a-f]{8})[^ ]* (.*)$`).FindStringSubmatch(row)
 		if match == nil {
 			continue

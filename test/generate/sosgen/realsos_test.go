@@ -24,7 +24,8 @@ func TestRealSosReplays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, cleaned := files.Only(t, filepath.Join(recorded, "real", "sosreport-*.tar.xz")), files.Only(t, filepath.Join(recorded, "real/cleaned", "*.tar.xz"))
+	report, cleaned := files.Only(t, filepath.Join(recorded, "real", "sosreport-*.tar.xz")),
+		files.Only(t, filepath.Join(recorded, "real/cleaned", "*.tar.xz"))
 	e := era("4.0-4.1")
 	t.Run("report", func(t *testing.T) {
 		r := replay(t, report)

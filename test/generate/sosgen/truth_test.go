@@ -87,7 +87,8 @@ func (c bridgeCheck) flows(t *testing.T) {
 		t.Errorf("%s: %d flows are missing, %+v: %.600q", c.bridge, len(missing), counts, missing)
 	}
 	if len(other) > 0 && (c.has.exact || !c.reportsIncomplete()) {
-		t.Errorf("%s: %d flows have other actions (dump in %s, reported: %v): %.900q", c.bridge, len(other), c.has.flows, c.reportsIncomplete(), other)
+		t.Errorf("%s: %d flows have other actions (dump in %s, reported: %v): %.900q", c.bridge, len(other), c.has.flows,
+			c.reportsIncomplete(), other)
 	}
 	if got := counts.Restored + counts.Different; got != len(have) {
 		t.Errorf("%s: the report counts %d flows, the replica has %d: %+v", c.bridge, got, len(have), counts)
@@ -116,7 +117,8 @@ func (c bridgeCheck) reportsIncomplete() bool {
 		texts = append(texts, step.Details...)
 	}
 	for _, remark := range texts {
-		if strings.Contains(remark, c.bridge) && (strings.Contains(remark, "OpenFlow 1.") || strings.Contains(remark, "OpenFlow1")) {
+		if strings.Contains(remark, c.bridge) &&
+			(strings.Contains(remark, "OpenFlow 1.") || strings.Contains(remark, "OpenFlow1")) {
 			return true
 		}
 	}
@@ -134,7 +136,8 @@ func (c bridgeCheck) entries(t *testing.T, dump workdir.Dump, verb string, has b
 	counts := c.counts(dump)
 	if has {
 		missing, other, extra := compare(live, have)
-		if len(missing)+len(extra) > counts.Rejected || len(other) > 0 && !(dump == workdir.Groups && c.has.groups < "OpenFlow15" && c.reportsIncomplete()) {
+		if len(missing)+len(extra) > counts.Rejected || len(other) > 0 &&
+			!(dump == workdir.Groups && c.has.groups < "OpenFlow15" && c.reportsIncomplete()) {
 			t.Errorf("%s %s: missing %.300q, different %.300q, extra %.300q: %+v", c.bridge, dump, missing, other, extra, counts)
 		}
 		if counts.Restored != len(have) || counts.Placeholders > 0 {

@@ -70,7 +70,8 @@ func TestCaptureInContainers(t *testing.T) {
 		})
 		f := compare(t, n, r)
 		if f.Results != f.Packets || Percent(f.Whole, f.Packets) < 98 {
-			t.Errorf("of %d packets, %d have the result lines of the live node, and %d its whole text", f.Packets, f.Results, f.Whole)
+			t.Errorf("of %d packets, %d have the result lines of the live node, and %d its whole text", f.Packets, f.Results,
+				f.Whole)
 		}
 		checkComplete(t, n)
 	})

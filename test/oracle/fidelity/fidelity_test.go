@@ -97,7 +97,8 @@ func TestCapturesReplayLikeLiveNode(t *testing.T) {
 func checkComplete(t *testing.T, n *Replica) {
 	t.Helper()
 	if !n.Report.Complete() {
-		t.Errorf("the report is not complete: rejected %v, lost %v, steps %v", n.Report.Rejected, n.Report.Lost, n.Report.Steps)
+		t.Errorf("the report is not complete: rejected %v, lost %v, steps %v", n.Report.Rejected, n.Report.Lost,
+			n.Report.Steps)
 	}
 	for _, b := range n.Report.Bridges {
 		for dump, c := range b.Counts {
@@ -127,14 +128,16 @@ func recordLab(t *testing.T, topology string) Recording {
 // Kubernetes is left to the sweep: TestCapturesReplayLikeLiveNode has one, and the flows, groups and mappings of
 // OVN's are those of openstack.
 func TestLabNodesReplayLikeLiveNode(t *testing.T) {
-	for _, topology := range sweep.Rows([]string{"openstack", "kubernetes", "ml2-ovs"}, func(name string) bool { return name != "kubernetes" }) {
+	for _, topology := range sweep.Rows([]string{"openstack", "kubernetes", "ml2-ovs"},
+		func(name string) bool { return name != "kubernetes" }) {
 		t.Run(topology, func(t *testing.T) {
 			t.Parallel() // recording a node is mostly waiting
 			r := recordLab(t, topology)
 			n := run(t, r, replica.Options{})
 			f := compare(t, n, r)
 			if f.Results+f.Balanced != f.Packets {
-				t.Errorf("the result lines of %d packets differ in more than the member that a balancing bond chose", f.Packets-f.Results-f.Balanced)
+				t.Errorf("the result lines of %d packets differ in more than the member that a balancing bond chose",
+					f.Packets-f.Results-f.Balanced)
 			}
 			if got := Percent(f.Equal, f.Lines); got < 95 {
 				t.Errorf("%.2f %% of the lines are equal, want 95 %%", got)
@@ -154,14 +157,16 @@ func TestLabNodesReplayLikeLiveNode(t *testing.T) {
 func TestOtherVersionsReplayCompletely(t *testing.T) {
 	needTools(t)
 	// ofproto/trace of 2.15 has no port names, so its traces cannot be compared.
-	for version, find := range map[string]func(context.Context, string, string) (Recording, error){"3.5.0": Capture, "2.15.0": untraced} {
+	for version, find := range map[string]func(context.Context, string, string) (Recording, error){"3.5.0": Capture,
+		"2.15.0": untraced} {
 		t.Run(version, func(t *testing.T) {
 			folder, dir := "../../../testdata/versions/ovs-"+version, t.TempDir()
 			r, err := find(t.Context(), folder, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := command.Run(t.Context(), command.Command{Argv: []string{"tar", "-C", dir, "-xf", filepath.Join(folder, "truth.tar.xz")}}); err != nil {
+			if _, err := command.Run(t.Context(),
+				command.Command{Argv: []string{"tar", "-C", dir, "-xf", filepath.Join(folder, "truth.tar.xz")}}); err != nil {
 				t.Fatal(err)
 			}
 			n := run(t, r, replica.Options{})
@@ -194,7 +199,10 @@ func untraced(_ context.Context, folder, _ string) (Recording, error) {
 // checkTruth compares the dumps of ovs-ofctl on the live node with those on the replica.
 func checkTruth(t *testing.T, n *Replica, truth string) {
 	t.Helper()
-	differ, err := Truth(truth, func(args ...string) (string, error) { return n.Tool(context.Background(), "ovs-ofctl", args...) })
+	differ, err := Truth(truth, func(args ...string) (string,
+		error) {
+		return n.Tool(context.Background(), "ovs-ofctl", args...)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

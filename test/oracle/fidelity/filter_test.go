@@ -82,11 +82,14 @@ func TestFilterChangesNoTrace(t *testing.T) {
 					}
 					tunnels += strings.Count(text, "tnl_push(")
 				}
-				if !reflect.DeepEqual(inNamespaces.Steps, underFilter.Steps) || !slices.Equal(inNamespaces.Remarks, underFilter.Remarks) {
-					t.Errorf("%s: under the filter the report is %+v %q, in namespaces %+v %q", node, underFilter.Steps, underFilter.Remarks, inNamespaces.Steps, inNamespaces.Remarks)
+				if !reflect.DeepEqual(inNamespaces.Steps, underFilter.Steps) ||
+					!slices.Equal(inNamespaces.Remarks, underFilter.Remarks) {
+					t.Errorf("%s: under the filter the report is %+v %q, in namespaces %+v %q", node, underFilter.Steps,
+						underFilter.Remarks, inNamespaces.Steps, inNamespaces.Remarks)
 				}
 			}
-			t.Logf("%d packets on each of %d nodes, %d times into tunnels", len(s.Packets), len(sweep.Spread(s.Nodes, 1)), tunnels)
+			t.Logf("%d packets on each of %d nodes, %d times into tunnels", len(s.Packets), len(sweep.Spread(s.Nodes, 1)),
+				tunnels)
 			if tunnels == 0 {
 				t.Error("no packet goes into a tunnel")
 			}

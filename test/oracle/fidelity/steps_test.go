@@ -76,7 +76,8 @@ func withoutCase() map[string]string {
 func TestEachStepIsNeeded(t *testing.T) {
 	var missing []string
 	for _, s := range append(restore.Edits(), restore.Steps()...) {
-		if _, excused := withoutCase()[s.Name]; !excused && !slices.ContainsFunc(stepCases(), func(c stepCase) bool { return c.step == s.Name }) {
+		if _, excused := withoutCase()[s.Name]; !excused &&
+			!slices.ContainsFunc(stepCases(), func(c stepCase) bool { return c.step == s.Name }) {
 			missing = append(missing, s.Name)
 		}
 	}
@@ -113,7 +114,8 @@ func tryTopology(t *testing.T, topology string, cases []stepCase) {
 		}
 	}
 	for _, group := range grouped(cases) {
-		t.Run(strings.ReplaceAll(strings.Join(stepsOf(group), ","), " ", "_"), func(t *testing.T) { tryWithout(t, n, r, group, with) })
+		t.Run(strings.ReplaceAll(strings.Join(stepsOf(group), ","), " ", "_"),
+			func(t *testing.T) { tryWithout(t, n, r, group, with) })
 		if sweep.Whole() && len(group) > 1 {
 			t.Run("each of "+strings.Join(stepsOf(group), ","), func(t *testing.T) { tryApart(t, n, r, group, with) })
 		}
@@ -191,12 +193,13 @@ func tryWithout(t *testing.T, n *Replica, r Recording, group []stepCase, with ma
 		left = slices.DeleteFunc(slices.Clone(left), func(c stepCase) bool { return c.score(t, n, r) < with[c.step] })
 	}
 	for _, c := range left {
-		t.Errorf("%s: the replica scores no less without the step than with it, %d, in each of %d starts", c.step, with[c.step], starts)
+		t.Errorf("%s: the replica scores no less without the step than with it, %d, in each of %d starts", c.step,
+			with[c.step], starts)
 	}
 }
 
-// tryApart starts the replica without each step of a group, and without all others of it, which leaves the step's score as
-// it is.
+// tryApart starts the replica without each step of a group, and without all others of it, which leaves the step's
+// score as it is.
 func tryApart(t *testing.T, n *Replica, r Recording, group []stepCase, with map[string]int) {
 	for i, c := range group {
 		tryWithout(t, n, r, group[i:i+1], with)
@@ -302,7 +305,8 @@ func changeDatabase(t *testing.T, n *Replica) {
 	const change = `["Open_vSwitch",
 		{"op":"update","table":"Interface","where":[["name","==","tapvm1aaaaa-aa"]],"row":{"ofport_request":77}},
 		{"op":"mutate","table":"Bridge","where":[],"mutations":[["other_config","delete",["set",["hwaddr","datapath-id"]]]]}]`
-	if _, err := command.Run(context.Background(), command.Command{Argv: []string{"ovsdb-tool", "transact", n.Workdir.Database(workdir.OVS), change}}); err != nil {
+	if _, err := command.Run(context.Background(),
+		command.Command{Argv: []string{"ovsdb-tool", "transact", n.Workdir.Database(workdir.OVS), change}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -383,7 +387,8 @@ func sameMulticast(t *testing.T, n *Replica, _ Recording) bool {
 			continue
 		}
 		want := strings.Split(age.ReplaceAllString(text, ""), "\n")
-		have := strings.Split(age.ReplaceAllString(tool(t, n, "ovs-appctl", "mdb/show", filepath.Base(filepath.Dir(path))), ""), "\n")
+		have := strings.Split(age.ReplaceAllString(tool(t, n, "ovs-appctl", "mdb/show", filepath.Base(filepath.Dir(path))),
+			""), "\n")
 		missing, extra := lines.Difference(want, have)
 		same = same && len(missing)+len(extra) == 0
 		seen = seen || len(want) > 2

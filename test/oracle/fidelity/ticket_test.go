@@ -21,12 +21,13 @@ import (
 // TestTicketsReplayAsFarAsTheyGo replays what a person pastes into a ticket of each capture:
 // ovs-vsctl show and the flows, with names or numbers of ports, and then also what has the numbers of
 // ports, groups, meters and options. Without the numbers, hardly a packet enters by the right port, and
-// the report says so. Outside of a sweep, flows with names are those of the compute node, where most packets can be traced by names,
-// and so are those without the numbers; all outputs are those of the worker.
+// the report says so. Outside of a sweep, flows with names are those of the compute node, where most packets can be
+// traced by names, and so are those without the numbers; all outputs are those of the worker.
 func TestTicketsReplayAsFarAsTheyGo(t *testing.T) {
 	needTools(t)
 	few := []string{"ovs-vsctl show", "ovs-ofctl -O OpenFlow14 dump-flows"}
-	more := append(few, "ovs-ofctl -O OpenFlow14 show", "ovs-ofctl -O OpenFlow14 dump-groups", "ovs-ofctl -O OpenFlow14 dump-meters",
+	more := append(few, "ovs-ofctl -O OpenFlow14 show", "ovs-ofctl -O OpenFlow14 dump-groups",
+		"ovs-ofctl -O OpenFlow14 dump-meters",
 		"ovs-ofctl -O OpenFlow14 dump-tlv-map", "ovs-appctl fdb/show")
 	// In the packets of the worker, ports have numbers, which flows with names do not tell.
 	for name, least := range map[string]struct {
@@ -38,7 +39,8 @@ func TestTicketsReplayAsFarAsTheyGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		extracted := t.TempDir()
-		if _, err := command.Run(t.Context(), command.Command{Argv: []string{"tar", "-C", extracted, "--strip-components=1", "-xf", r.Report}}); err != nil {
+		if _, err := command.Run(t.Context(), command.Command{Argv: []string{"tar", "-C", extracted, "--strip-components=1",
+			"-xf", r.Report}}); err != nil {
 			t.Fatal(err)
 		}
 		t.Run(name+"/flows with names", func(t *testing.T) {

@@ -64,7 +64,8 @@ func compareReleases(t *testing.T, node, runs release, r Recording) cell {
 	} else {
 		checkOtherVersion(t, n, r)
 		if l.outputs < l.packets && n.Report.TraceWarning("the database") == "" {
-			t.Errorf("ovn-trace has other outputs for %d of %d packets, and the report has no warning of it", l.packets-l.outputs, l.packets)
+			t.Errorf("ovn-trace has other outputs for %d of %d packets, and the report has no warning of it",
+				l.packets-l.outputs, l.packets)
 		}
 	}
 	return cell{f, l}
@@ -74,7 +75,8 @@ func compareReleases(t *testing.T, node, runs release, r Recording) cell {
 func checkOwnVersion(t *testing.T, n *Replica, r Recording, f Figures) {
 	t.Helper()
 	if f.Actions+f.Balanced < f.Packets || Percent(f.Results+f.Balanced, f.Packets) < 99 {
-		t.Errorf("of %d packets, %d have the node's datapath actions, and %d its result lines", f.Packets, f.Actions, f.Results)
+		t.Errorf("of %d packets, %d have the node's datapath actions, and %d its result lines", f.Packets, f.Actions,
+			f.Results)
 	}
 	checkComplete(t, n)
 	checkTruth(t, n, filepath.Join(filepath.Dir(r.Packets), "truth"))
@@ -139,7 +141,8 @@ func compareLogical(t *testing.T, n *Replica, r Recording) logical {
 			t.Logf("%s\nnode:\n%s\nreplica:\n%s", flow, want, have)
 		}
 	}
-	t.Logf("%-22s ovn-trace: the same outputs for %d of %d packets (%.1f %%), the same text for %d", r.Name+" "+r.OVN+" on "+n.Report.Running.OVN,
+	t.Logf("%-22s ovn-trace: the same outputs for %d of %d packets (%.1f %%), the same text for %d",
+		r.Name+" "+r.OVN+" on "+n.Report.Running.OVN,
 		l.outputs, l.packets, Percent(l.outputs, l.packets), l.whole)
 	return l
 }
@@ -164,7 +167,8 @@ type cell struct {
 // String returns the percentages of packets with equal result lines, equal datapath actions,
 // and equal outputs of ovn-trace. The choice of a balancing bond does not count.
 func (c cell) String() string {
-	text := fmt.Sprintf("%.0f %%, %.0f %%", Percent(c.Results+c.Balanced, c.Packets), Percent(c.Actions+c.Balanced, c.Packets))
+	text := fmt.Sprintf("%.0f %%, %.0f %%", Percent(c.Results+c.Balanced, c.Packets),
+		Percent(c.Actions+c.Balanced, c.Packets))
 	if c.packets > 0 {
 		text += fmt.Sprintf(", %.0f %%", Percent(c.outputs, c.packets))
 	}
@@ -250,7 +254,8 @@ func TestOldOVNIsNeverSilentlyWrong(t *testing.T) {
 			}
 			first, _, _ := strings.Cut(string(list), "\n")
 			datapath, flow, _ := strings.Cut(first, "|")
-			if out, _ := run("exec", "ovn-trace", datapath, flow); !strings.Contains(out, "an answer of ovn-trace may be wrong") {
+			if out, _ := run("exec", "ovn-trace", datapath, flow); !strings.Contains(out,
+				"an answer of ovn-trace may be wrong") {
 				t.Errorf("ovn-trace does not warn: %s", out)
 			}
 		})

@@ -56,7 +56,8 @@ func TestScenariosOfHotsos(t *testing.T) {
 	}
 	want := findings()
 	var files []string
-	for _, pattern := range []string{"openvswitch/*.yaml", "openvswitch/*/*.yaml", "openvswitch/*/*/*.yaml", "openstack/neutron/*.yaml", "openstack/neutron/*/*.yaml", "openstack/*neutron*.yaml"} {
+	for _, pattern := range []string{"openvswitch/*.yaml", "openvswitch/*/*.yaml", "openvswitch/*/*/*.yaml",
+		"openstack/neutron/*.yaml", "openstack/neutron/*/*.yaml", "openstack/*neutron*.yaml"} {
 		found, err := filepath.Glob(filepath.Join(top, scenarios, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -113,9 +114,12 @@ func (s *scenario) check(t *testing.T, original string) (found []string) {
 	write("version.txt", "sosreport: 4.4\n")
 	write("hostname", "node1\n")
 	// A report of a machine with Open vSwitch has more of it than the files that a test is about.
-	write("var/log/openvswitch/ovsdb-server.log", "2022-02-09T00:00:00.000Z|00001|vlog|INFO|opened log file /var/log/openvswitch/ovsdb-server.log\n")
-	write("sos_commands/openvswitch/ovs-ofctl_dump-flows_br-ex", " cookie=0x0, duration=9.5s, table=0, n_packets=0, n_bytes=0, priority=0 actions=NORMAL\n")
-	write("sos_commands/ovn_central/ovn-nbctl_--no-leader-only_list_Logical_Switch", "_uuid               : 3c5a4c51-6c5b-4f0e-8a4b-8c1d0b9e4f10\nname                : net\nports               : []\n")
+	write("var/log/openvswitch/ovsdb-server.log",
+		"2022-02-09T00:00:00.000Z|00001|vlog|INFO|opened log file /var/log/openvswitch/ovsdb-server.log\n")
+	write("sos_commands/openvswitch/ovs-ofctl_dump-flows_br-ex",
+		" cookie=0x0, duration=9.5s, table=0, n_packets=0, n_bytes=0, priority=0 actions=NORMAL\n")
+	write("sos_commands/ovn_central/ovn-nbctl_--no-leader-only_list_Logical_Switch",
+		"_uuid               : 3c5a4c51-6c5b-4f0e-8a4b-8c1d0b9e4f10\nname                : net\nports               : []\n")
 	for _, name := range s.DataRoot.Copy {
 		copyAll(t, filepath.Join(original, name), name, write)
 	}
@@ -133,10 +137,12 @@ func (s *scenario) check(t *testing.T, original string) (found []string) {
 		t.Fatal(err)
 	}
 	defer wd.Unlock()
-	if _, _, err := collect.Collect(t.Context(), wd, collect.Files{Paths: []string{report}}, collect.Options{}); err != nil {
+	if _, _, err := collect.Collect(t.Context(), wd, collect.Files{Paths: []string{report}},
+		collect.Options{}); err != nil {
 		t.Fatalf("collecting the report: %v", err)
 	}
-	looked, err := check.Run(t.Context(), snapshot.Of(wd), check.Options{Programs: rule.Programs{Runtime: runtime.Auto, Runtimes: local.Runtimes}})
+	looked, err := check.Run(t.Context(), snapshot.Of(wd),
+		check.Options{Programs: rule.Programs{Runtime: runtime.Auto, Runtimes: local.Runtimes}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,13 +24,17 @@ func TestKeptSetsAreTakenOnlyIfTheyAreWhatWasRecorded(t *testing.T) {
 		recordings   int
 	}{
 		{"as recorded", "lab 1", func(*testing.T, string) {}, 1},
-		{"a file has another byte", "lab 1", func(t *testing.T, folder string) { write(t, filepath.Join(folder, "s/packets.json"), "{]") }, 2},
+		{"a file has another byte", "lab 1", func(t *testing.T,
+			folder string) {
+			write(t, filepath.Join(folder, "s/packets.json"), "{]")
+		}, 2},
 		{"a file is missing", "lab 1", func(t *testing.T, folder string) {
 			if err := os.Remove(filepath.Join(folder, "s/packets.json")); err != nil {
 				t.Fatal(err)
 			}
 		}, 2},
-		{"a file was added", "lab 1", func(t *testing.T, folder string) { write(t, filepath.Join(folder, "s/nodes/n1"), "") }, 2},
+		{"a file was added", "lab 1", func(t *testing.T, folder string) { write(t, filepath.Join(folder, "s/nodes/n1"), "") },
+			2},
 		{"a link leads elsewhere", "lab 1", func(t *testing.T, folder string) {
 			if err := os.Symlink("/etc", filepath.Join(folder, "s/nodes")); err != nil {
 				t.Fatal(err)

@@ -170,7 +170,8 @@ func runs(t *testing.T, o Options) *Set {
 }
 
 func programs() []string {
-	return []string{"ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz"}
+	return []string{"ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare",
+		"xz"}
 }
 
 // canBeReplayed checks that replicas of the nodes take each packet, as nodes with native
@@ -205,7 +206,8 @@ func takesPackets(t *testing.T, s *Set, node, path, action string) (found int) {
 	}()
 	ofNode := slices.DeleteFunc(slices.Clone(s.Packets), func(p *Packet) bool { return p.Node != node })
 	for _, p := range sweep.Spread(ofNode, 20) {
-		trace, err := n.Tool(context.Background(), "ovs-appctl", "ofproto/trace", p.Bridge, p.Flow, "--ct-next", "trk,new", "--ct-next", "trk,new", "--ct-next", "trk,new")
+		trace, err := n.Tool(context.Background(), "ovs-appctl", "ofproto/trace", p.Bridge, p.Flow, "--ct-next", "trk,new",
+			"--ct-next", "trk,new", "--ct-next", "trk,new")
 		if err != nil || !strings.Contains(trace, "Datapath actions:") {
 			t.Errorf("packet %d: ofproto/trace %s %s: %v %s", p.ID, p.Bridge, p.Flow, err, trace)
 		}

@@ -96,7 +96,8 @@ func collected(ctx context.Context, folder string, w *whole, f tickets.Form, tex
 // atOnce is how many replicas start and answer at once: they wait more than they work.
 const atOnce = 4
 
-// sayings asks the replicas of tickets, and returns what they say by the keys. Tickets of which the same was collected share a replica.
+// sayings asks the replicas of tickets, and returns what they say by the keys. Tickets of which the same was collected
+// share a replica.
 func sayings(ctx context.Context, w *whole, made []ticket) (map[string]said, error) {
 	first := map[string]ticket{}
 	for _, t := range made {
@@ -151,7 +152,8 @@ func ask(ctx context.Context, folder string, w *whole) (s said, err error) {
 		return said{}, err
 	}
 	started := nodes.Start(ctx, func(*snapshot.Node) set.StartOptions {
-		return set.StartOptions{Runtime: "process", Chosen: func(string) {}, Starting: func(string) {}, Progress: func(string) {}}
+		return set.StartOptions{Runtime: "process", Chosen: func(string) {}, Starting: func(string) {},
+			Progress: func(string) {}}
 	}, func(*snapshot.Node, string) {})
 	defer func() {
 		for _, o := range nodes.Stop(context.WithoutCancel(ctx), false) {
@@ -205,7 +207,8 @@ func isPartOf(end, other string) bool {
 	verdict, places, _ := strings.Cut(end, " ")
 	whole, all, _ := strings.Cut(other, " ")
 	known := strings.Split(all, ", ")
-	return verdict == whole && !slices.ContainsFunc(strings.Split(places, ", "), func(place string) bool { return !slices.Contains(known, place) })
+	return verdict == whole && !slices.ContainsFunc(strings.Split(places, ", "),
+		func(place string) bool { return !slices.Contains(known, place) })
 }
 
 // lossesOf returns what a start names as not restored, for which it exits with code 3.
@@ -237,8 +240,8 @@ func judge(t ticket, w *whole, s said) judged {
 	return worst
 }
 
-// causes returns the true causes of an UNDETERMINED answer as a regular expression: what the form lacks, and what no ticket of the
-// node has.
+// causes returns the true causes of an UNDETERMINED answer as a regular expression: what the form lacks, and what no
+// ticket of the node has.
 func causes(f tickets.Form, w *whole) string {
 	if f.Whole() || !w.namesAlike() {
 		return f.Lacks

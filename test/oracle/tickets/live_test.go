@@ -66,7 +66,8 @@ func livePackets() map[string]string {
 	}
 }
 
-// liveNode starts a small switch with two bridges, and records it. The ends of its packets are those of the live switch.
+// liveNode starts a small switch with two bridges, and records it. The ends of its packets are those of the live
+// switch.
 func liveNode(t *testing.T, version string) *whole {
 	t.Helper()
 	s := ovs.Start(t)
@@ -86,27 +87,33 @@ func liveNode(t *testing.T, version string) *whole {
 		}
 	}
 	w := &whole{Node: tickets.Node{Name: "n1", Version: version}}
-	w.Outputs = append(w.Outputs, tickets.Output{Kind: tickets.SwitchShow, Command: "ovs-vsctl show", Text: s.Vsctl("show")})
+	w.Outputs = append(w.Outputs, tickets.Output{Kind: tickets.SwitchShow, Command: "ovs-vsctl show",
+		Text: s.Vsctl("show")})
 	for _, bridge := range []string{"br-int", "br-ex"} {
-		for _, o := range []struct{ kind, words string }{{tickets.Show, "show"}, {tickets.Flows, "dump-flows"}, {tickets.Groups, "dump-groups"}} {
+		for _, o := range []struct{ kind, words string }{{tickets.Show, "show"}, {tickets.Flows, "dump-flows"},
+			{tickets.Groups, "dump-groups"}} {
 			text := s.Ofctl("-O", version, o.words, bridge)
-			w.Outputs = append(w.Outputs, tickets.Output{Kind: o.kind, Bridge: bridge, Command: "ovs-ofctl -O " + version + " " + o.words + " " + bridge, Text: settled(text)})
+			w.Outputs = append(w.Outputs, tickets.Output{Kind: o.kind, Bridge: bridge,
+				Command: "ovs-ofctl -O " + version + " " + o.words + " " + bridge, Text: settled(text)})
 		}
-		w.Outputs = append(w.Outputs, tickets.Output{Kind: tickets.FDB, Bridge: bridge, Command: "ovs-appctl fdb/show " + bridge, Text: s.Appctl("fdb/show", bridge)})
+		w.Outputs = append(w.Outputs, tickets.Output{Kind: tickets.FDB, Bridge: bridge,
+			Command: "ovs-appctl fdb/show " + bridge, Text: s.Appctl("fdb/show", bridge)})
 	}
 	w.nameFlows(s.Ofctl)
 	n := fidelity.Started(t, wholeWorkdir(t, s, &w.Node))
 	for _, flow := range sortedKeys(livePackets()) {
 		bridge, fields, _ := strings.Cut(flow, " ")
 		traced := s.Appctl("ofproto/trace", "--names", bridge, fields)
-		if _, actions, _ := strings.Cut(traced, "Datapath actions: "); !endsAt(strings.TrimSpace(actions), livePackets()[flow]) {
+		if _, actions, _ := strings.Cut(traced, "Datapath actions: "); !endsAt(strings.TrimSpace(actions),
+			livePackets()[flow]) {
 			t.Errorf("%s: the live switch says %q, want %s", flow, actions, livePackets()[flow])
 		}
 	}
 	w.ask(t, n, sortedKeys(livePackets()))
 	for _, p := range w.packets {
 		want := livePackets()[p.flow]
-		if want == "drop" && !strings.HasPrefix(p.end, "UNREACHABLE ") || want != "drop" && p.end != fmt.Sprintf("REACHABLE %s %s", bridgeOf(want), want) {
+		if want == "drop" && !strings.HasPrefix(p.end, "UNREACHABLE ") || want != "drop" &&
+			p.end != fmt.Sprintf("REACHABLE %s %s", bridgeOf(want), want) {
 			t.Errorf("%s: the replica of the whole node says %q, and the live switch %s", p.flow, p.end, want)
 		}
 	}
@@ -145,7 +152,8 @@ func wholeWorkdir(t *testing.T, s *ovs.Switch, n *tickets.Node) string {
 		t.Fatal(err)
 	}
 	defer wd.Unlock()
-	if _, _, err := collect.Collect(t.Context(), wd, collect.Files{Paths: []string{folder}}, collect.Options{}); err != nil {
+	if _, _, err := collect.Collect(t.Context(), wd, collect.Files{Paths: []string{folder}},
+		collect.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -1,5 +1,5 @@
-// Package tickets has tests alone: they replay tickets in every form in which people paste them, and compare what a replica says
-// about packets with what it says of the whole node.
+// Package tickets has tests alone: they replay tickets in every form in which people paste them, and compare what a
+// replica says about packets with what it says of the whole node.
 package tickets
 
 import (
@@ -47,8 +47,8 @@ func endOf(a *answer.Answer) string {
 	return string(a.Verdict) + " " + strings.Join(slices.Compact(places), ", ")
 }
 
-// outputsOf are the outputs of a ticket: their kind, how the recorded output is named in a report, and the command of a person.
-// V stands for the version of OpenFlow.
+// outputsOf are the outputs of a ticket: their kind, how the recorded output is named in a report, and the command of
+// a person. V stands for the version of OpenFlow.
 func outputsOf() []struct{ kind, file, command string } {
 	return []struct{ kind, file, command string }{
 		{tickets.SwitchShow, "ovs-vsctl_-t_5_show", "ovs-vsctl show"},
@@ -62,11 +62,13 @@ func outputsOf() []struct{ kind, file, command string } {
 	}
 }
 
-// recordedNode returns the node of a report, whose packets are the flows. Only some of these are kept, each of which ends elsewhere.
+// recordedNode returns the node of a report, whose packets are the flows. Only some of these are kept, each of which
+// ends elsewhere.
 func recordedNode(t *testing.T, name, version, report string, flows []string) *whole {
 	t.Helper()
 	extracted := t.TempDir()
-	if _, err := command.Run(t.Context(), command.Command{Argv: []string{"tar", "-C", extracted, "--strip-components=1", "-xf", report}}); err != nil {
+	if _, err := command.Run(t.Context(), command.Command{Argv: []string{"tar", "-C", extracted, "--strip-components=1",
+		"-xf", report}}); err != nil {
 		t.Fatal(err)
 	}
 	w := &whole{Node: tickets.Node{Name: name, Version: version}}
@@ -90,7 +92,8 @@ func recordedNode(t *testing.T, name, version, report string, flows []string) *w
 				bridge = file[len(pattern)-1:]
 			}
 			if len(text) > 0 {
-				w.Outputs = append(w.Outputs, tickets.Output{Kind: o.kind, Bridge: bridge, Command: strings.Replace(o.command, " V ", " "+version+" ", 1) + bridge, Text: string(text)})
+				w.Outputs = append(w.Outputs, tickets.Output{Kind: o.kind, Bridge: bridge,
+					Command: strings.Replace(o.command, " V ", " "+version+" ", 1) + bridge, Text: string(text)})
 			}
 		}
 	}
@@ -137,7 +140,8 @@ func (w *whole) nameFlows(ofctl func(args ...string) string) {
 			continue
 		}
 		words := []string{"-O", w.Version, "--names", "dump-flows", o.Bridge}
-		w.Named = append(w.Named, tickets.Output{Kind: tickets.Flows, Bridge: o.Bridge, Command: "ovs-ofctl " + strings.Join(words, " "), Text: settled(ofctl(words...))})
+		w.Named = append(w.Named, tickets.Output{Kind: tickets.Flows, Bridge: o.Bridge,
+			Command: "ovs-ofctl " + strings.Join(words, " "), Text: settled(ofctl(words...))})
 	}
 	if len(w.Named) > 1 {
 		w.Peer = w.Named[len(w.Named)-1].Bridge

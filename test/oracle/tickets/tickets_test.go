@@ -15,13 +15,13 @@ import (
 	packetlist "ovs-offline/test/oracle/trace"
 )
 
-// leastRight is the least share of tickets with all data whose answers are those of the whole node, in percent. The others are
-// UNDETERMINED.
+// leastRight is the least share of tickets with all data whose answers are those of the whole node, in percent. The
+// others are UNDETERMINED.
 const leastRight = 92
 
-// TestTickets makes tickets of each form, and asks their replicas what becomes of packets. No answer may be wrong: it is that of the
-// whole node, or UNDETERMINED with the cause. In `make test`, there are forms of a small live node; the sweep has all forms of it,
-// and of recorded nodes.
+// TestTickets makes tickets of each form, and asks their replicas what becomes of packets. No answer may be wrong: it
+// is that of the whole node, or UNDETERMINED with the cause. In `make test`, there are forms of a small live node; the
+// sweep has all forms of it, and of recorded nodes.
 func TestTickets(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovs-appctl", "ovs-vsctl", "xz")
 	table := newTable()
@@ -89,7 +89,8 @@ func askSets(t *testing.T, table *table) {
 	}
 }
 
-// forms returns all forms in a sweep, and otherwise those with all data, most of which share a replica, and some of the others.
+// forms returns all forms in a sweep, and otherwise those with all data, most of which share a replica, and some of
+// the others.
 func forms() (list []tickets.Form) {
 	var lacking []tickets.Form
 	for _, f := range tickets.Forms() {

@@ -79,13 +79,15 @@ func TestOtherDifferencesCount(t *testing.T) {
 		{"two lines swapped", "    meter:5\n    resubmit(,8)\n", "    resubmit(,8)\n    meter:5\n", true, true},
 		{"the final flow", "Final flow: ip,reg13=0x1,", "Final flow: ip,reg13=0x2,", false, true},
 		{"the megaflow", "nw_ttl=64", "nw_ttl=63", false, true},
-		{"recirculation instead of none", "Megaflow: recirc_id=0,", "Megaflow: recirc_id=0x5,", false, false}, // the next id then becomes the second
+		{"recirculation instead of none", "Megaflow: recirc_id=0,", "Megaflow: recirc_id=0x5,", false,
+			false}, // the next id then becomes the second
 		{"an id that was given out before", "Megaflow: recirc_id=0x1f", "Megaflow: recirc_id=0x20", false, true},
 		{"no action", "dec_ttl(),p1,p2,push_vlan(vid=5,pcp=0),p3,p1,", "", false, false},
 		{"a port", "p1,p2,push_vlan", "p1,p4,push_vlan", false, false},
 		{"a port less", "p1,p2,push_vlan", "p1,push_vlan", false, false},
 		{"a port twice", "p1,p2,push_vlan", "p1,p2,p2,push_vlan", false, false},
-		{"a port on the other side of an action", "p2,push_vlan(vid=5,pcp=0),p3", "push_vlan(vid=5,pcp=0),p2,p3", false, false},
+		{"a port on the other side of an action", "p2,push_vlan(vid=5,pcp=0),p3", "push_vlan(vid=5,pcp=0),p2,p3", false,
+			false},
 		{"a VLAN", "vid=5", "vid=6", false, false},
 		{"a meter less", "meter(3),ct", "ct", false, false},
 		{"dec_ttl with ids", "dec_ttl()", "dec_ttl(1,2)", false, false},
@@ -129,7 +131,8 @@ func TestOnlyOutputsAreSorted(t *testing.T) {
 		{"trunc(100),1,2,3", "trunc(100),1,3,2", true},
 		{`"p,1",2`, `2,"p,1"`, true},
 		{`"p,1",2`, `"p,2",1`, false},
-		{"sample(sample=50.0%,actions(1,2)),check_pkt_len(size=1514,gt(3,4),le(5))", "sample(sample=50.0%,actions(2,1)),check_pkt_len(size=1514,gt(4,3),le(5))", true},
+		{"sample(sample=50.0%,actions(1,2)),check_pkt_len(size=1514,gt(3,4),le(5))",
+			"sample(sample=50.0%,actions(2,1)),check_pkt_len(size=1514,gt(4,3),le(5))", true},
 		{"check_pkt_len(size=1514,gt(3),le(5))", "check_pkt_len(size=1514,gt(5),le(3))", false},
 		{"ct(commit,force)", "ct(force,commit)", false},
 		{"1", "1,1", false},
@@ -144,7 +147,8 @@ func TestOnlyOutputsAreSorted(t *testing.T) {
 // TestRecirculationIDsAreNumbered compares where the same id occurs, not the ids.
 func TestRecirculationIDsAreNumbered(t *testing.T) {
 	lines := func(ids ...string) string {
-		return "Datapath actions: ct,recirc(" + ids[0] + ")\nDatapath actions: ct,recirc(" + ids[1] + ")\nMegaflow: recirc_id=" + ids[2] + ",eth\n"
+		return "Datapath actions: ct,recirc(" + ids[0] + ")\nDatapath actions: ct,recirc(" + ids[1] +
+			")\nMegaflow: recirc_id=" + ids[2] + ",eth\n"
 	}
 	for _, c := range []struct {
 		a, b  string
@@ -165,14 +169,17 @@ func TestRecirculationIDsAreNumbered(t *testing.T) {
 
 func TestReadPacketsNamesLineOfError(t *testing.T) {
 	got, err := ReadPackets(strings.NewReader("# x\n\nbr-int|--ct-next trk,est --ct-next trk|in_port=1,ip\n br0 || tcp,tp_dst=80|odd \n"))
-	want := []Packet{{"br-int", []string{"--ct-next", "trk,est", "--ct-next", "trk"}, "in_port=1,ip"}, {"br0", []string{}, "tcp,tp_dst=80|odd"}}
+	want := []Packet{{"br-int", []string{"--ct-next", "trk,est", "--ct-next", "trk"}, "in_port=1,ip"},
+		{"br0", []string{}, "tcp,tp_dst=80|odd"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v %q", err, got)
 	}
-	if args := got[0].Args(); !reflect.DeepEqual(args, []string{"ofproto/trace", "--names", "br-int", "in_port=1,ip", "--ct-next", "trk,est", "--ct-next", "trk"}) {
+	if args := got[0].Args(); !reflect.DeepEqual(args,
+		[]string{"ofproto/trace", "--names", "br-int", "in_port=1,ip", "--ct-next", "trk,est", "--ct-next", "trk"}) {
 		t.Errorf("%q", args)
 	}
-	if _, err := ReadPackets(strings.NewReader("a|b|c\nnonsense\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
+	if _, err := ReadPackets(strings.NewReader("a|b|c\nnonsense\n")); err == nil ||
+		!strings.Contains(err.Error(), "line 2") {
 		t.Errorf("%v", err)
 	}
 }

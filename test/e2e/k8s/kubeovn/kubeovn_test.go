@@ -120,7 +120,8 @@ metadata: {namespace: green, name: x2}
 	ctx, cancel := context.WithTimeout(t.Context(), ovs.Patience())
 	defer cancel()
 	err := lab.deployment.Controller.Await(ctx, func() error {
-		for _, row := range [][]string{{"Port_Group", "name=closed.front"}, {"NAT", "external_ip=172.19.0.51"}, {"Logical_Switch_Port", "name=x2.green"}} {
+		for _, row := range [][]string{{"Port_Group", "name=closed.front"}, {"NAT", "external_ip=172.19.0.51"},
+			{"Logical_Switch_Port", "name=x2.green"}} {
 			out, err := n.find(ctx, row[0], row[1])
 			if err != nil {
 				return err

@@ -88,12 +88,14 @@ func TestGatherInAPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(kubelet, "pods", uid, "volumes/kubernetes.io~empty-dir/must-gather-output/ovs-offline/nodes.ovs-offline")
+	file := filepath.Join(kubelet, "pods", uid,
+		"volumes/kubernetes.io~empty-dir/must-gather-output/ovs-offline/nodes.ovs-offline")
 	loaded := filepath.Join(t.TempDir(), "loaded")
 	if r := lab.Program.Run("-w", loaded, "load", file); r.Code != 0 {
 		t.Fatal(r)
 	}
-	if r := lab.Program.Run("-w", loaded, "drift"); r.Code != 0 && r.Code != 3 || !strings.Contains(r.Out, "node1: ") || !strings.Contains(r.Out, "node2: ") {
+	if r := lab.Program.Run("-w", loaded, "drift"); r.Code != 0 && r.Code != 3 || !strings.Contains(r.Out, "node1: ") ||
+		!strings.Contains(r.Out, "node2: ") {
 		t.Error(r)
 	}
 }

@@ -51,7 +51,8 @@ func TestReachOfTheWholeCluster(t *testing.T) {
 			network, _, _ := strings.Cut(strings.TrimPrefix(name, "lan: "), "_")
 			return network
 		}
-		if isSecondary := strings.HasPrefix(c.From, "lan: ") || strings.HasPrefix(c.To, "lan: "); isSecondary && network(c.From) != network(c.To) {
+		if isSecondary := strings.HasPrefix(c.From, "lan: ") || strings.HasPrefix(c.To, "lan: "); isSecondary &&
+			network(c.From) != network(c.To) {
 			t.Errorf("%s to %s is asked", c.From, c.To)
 		}
 		for _, answer := range c.Asked {
@@ -62,7 +63,8 @@ func TestReachOfTheWholeCluster(t *testing.T) {
 		}
 	}
 	t.Logf("%d questions, %d undetermined", asked, undetermined)
-	if asked < 5000 || undetermined*100 > asked*3 || !strings.Contains(strings.Join(matrix.Remarks, "\n"), "are in secondary networks") {
+	if asked < 5000 || undetermined*100 > asked*3 ||
+		!strings.Contains(strings.Join(matrix.Remarks, "\n"), "are in secondary networks") {
 		t.Errorf("%d of %d questions are undetermined; remarks: %q", undetermined, asked, matrix.Remarks)
 	}
 }
@@ -93,7 +95,8 @@ spec: {type: NodePort, externalTrafficPolicy: Local, selector: {app: web}, ports
 	defer lab.Cluster.Delete(background, []byte(service))
 	n := lab.deployment.Nodes[0]
 	await(t, func() error {
-		out, err := n.Output(t.Context(), "ovn-nbctl", "find", "Load_Balancer", `external_ids:"k8s.ovn.org/owner"="front/local"`)
+		out, err := n.Output(t.Context(), "ovn-nbctl", "find", "Load_Balancer",
+			`external_ids:"k8s.ovn.org/owner"="front/local"`)
 		if err == nil && out == "" {
 			err = errors.New("the service has no load balancer yet")
 		}
@@ -133,7 +136,8 @@ func restartController(t *testing.T, n *Node) {
 // each node is made: what is on its way is no drift.
 func TestDriftWhileANetworkIsMade(t *testing.T) {
 	need(t)
-	if err := lab.Cluster.AddNamespace(t.Context(), "made", map[string]string{"k8s.ovn.org/primary-user-defined-network": ""}); err != nil {
+	if err := lab.Cluster.AddNamespace(t.Context(), "made",
+		map[string]string{"k8s.ovn.org/primary-user-defined-network": ""}); err != nil {
 		t.Fatal(err)
 	}
 	if err := lab.Cluster.Apply(t.Context(), made); err != nil {
@@ -159,11 +163,13 @@ func TestDriftWhileANetworkIsMade(t *testing.T) {
 // plant deletes the flows of a NetworkPolicy from a node.
 func plant(t *testing.T, n *Node) {
 	t.Helper()
-	acl, err := n.Output(t.Context(), "ovn-nbctl", "--bare", "--columns=_uuid", "find", "ACL", `external_ids:"k8s.ovn.org/name"="shop:db-for-front"`)
+	acl, err := n.Output(t.Context(), "ovn-nbctl", "--bare", "--columns=_uuid", "find", "ACL",
+		`external_ids:"k8s.ovn.org/name"="shop:db-for-front"`)
 	if err != nil || len(strings.Fields(acl)) == 0 {
 		t.Fatal(acl, err)
 	}
-	flows, err := n.Output(t.Context(), "ovn-sbctl", "--bare", "--columns=_uuid", "find", "Logical_Flow", "external_ids:stage-hint="+acl[:8])
+	flows, err := n.Output(t.Context(), "ovn-sbctl", "--bare", "--columns=_uuid", "find", "Logical_Flow",
+		"external_ids:stage-hint="+acl[:8])
 	if err != nil || len(strings.Fields(flows)) == 0 {
 		t.Fatal(flows, err)
 	}
@@ -251,7 +257,9 @@ metadata: {name: egress}
 		t.Log(r)
 	}
 	r = history(t, lab.deployment.Nodes[0])
-	for _, want := range []string{"- Logical_Switch_Port egress_e1 (", "- Port_Group blue_net-blue-network-controller:NetworkPolicy:blue:closed (", "- Port_Group default-network-controller:Namespace:egress ("} {
+	for _, want := range []string{"- Logical_Switch_Port egress_e1 (",
+		"- Port_Group blue_net-blue-network-controller:NetworkPolicy:blue:closed (",
+		"- Port_Group default-network-controller:Namespace:egress ("} {
 		if !strings.Contains(r.Out, want) {
 			t.Errorf("history: no %q", want)
 		}
@@ -287,8 +295,10 @@ func TestNamesOfNetworks(t *testing.T) {
 		}
 	}
 	t.Logf("networks: %v", slices.Sorted(maps.Keys(networks)))
-	for network, pods := range map[string][2]string{"blue/net-blue": {"blue/b1", "blue/b2"}, "mono/mono": {"mono/m1", "mono/m2"}, "overlap-a": {"red/r1", "red/r2"}} {
-		if r := lab.Program.Run("-w", lab.Nodes, "trace", pods[0], pods[1], "--network", network, "--expect", "reachable"); r.Code != 0 {
+	for network, pods := range map[string][2]string{"blue/net-blue": {"blue/b1", "blue/b2"},
+		"mono/mono": {"mono/m1", "mono/m2"}, "overlap-a": {"red/r1", "red/r2"}} {
+		if r := lab.Program.Run("-w", lab.Nodes, "trace", pods[0], pods[1], "--network", network, "--expect",
+			"reachable"); r.Code != 0 {
 			t.Error(r)
 		}
 	}

@@ -58,7 +58,8 @@ func checkUpgrade(t *testing.T, d *Deployment, before, upgraded string) {
 		}
 	}
 	r := lab.Program.Run("compare", before, upgraded, "--detail")
-	for _, want := range []string{"node2: pod shop/web (port shop_web)", "options:requested-chassis node2 -> " + d.Nodes[1].Chassis(), "node1: flow of br-ex, by the port of input: "} {
+	for _, want := range []string{"node2: pod shop/web (port shop_web)",
+		"options:requested-chassis node2 -> " + d.Nodes[1].Chassis(), "node1: flow of br-ex, by the port of input: "} {
 		if !strings.Contains(r.Out, want) {
 			t.Errorf("after the upgrade: no %q", want)
 		}
@@ -86,7 +87,8 @@ func objectFindings(t *testing.T, before, after string) []finding {
 	var found struct{ Findings []finding }
 	lab.Program.Run("compare", before, after, "-o", "json").Read(t, &found, 1, 4)
 	return slices.DeleteFunc(found.Findings, func(f finding) bool {
-		return !slices.Contains([]string{"port", "port group", "address set", "ACL", "load balancer", "switch", "router"}, f.Kind)
+		return !slices.Contains([]string{"port", "port group", "address set", "ACL", "load balancer", "switch", "router"},
+			f.Kind)
 	})
 }
 
