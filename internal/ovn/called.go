@@ -11,7 +11,8 @@ import (
 
 // The external_ids in which the networking of OpenStack and Kubernetes keeps what users call a row.
 const (
-	// NeutronNetwork, NeutronRouter and NeutronPort are the names of a Logical_Switch, a Logical_Router and a Logical_Switch_Port. Ports have the first two as well, with the names in
+	// NeutronNetwork, NeutronRouter and NeutronPort are the names of a Logical_Switch, a Logical_Router and a Logical_Switch_Port.
+	// Ports have the first two as well, with the names in
 	// OVN of the network and the router that they belong to.
 	NeutronNetwork = "neutron:network_name"
 	NeutronRouter  = "neutron:router_name"
