@@ -155,7 +155,7 @@ func (n *Node) logicalPort(name string) rules.Port {
 			return known
 		}
 	}
-	return rules.Port{Name: name, Given: ovn.PortName(name, "", nil)}
+	return rules.Port{Name: name, Given: ovn.PortName(name, "", nil, nil)}
 }
 
 // significant returns a datapath match without the fields that every flow has, and without fields

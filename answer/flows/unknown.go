@@ -137,7 +137,7 @@ func (n *Node) addDatabaseNames(known map[string]map[string]bool) error {
 	}
 	ports := known[rules.KindPort]
 	if err := ovn.EachBinding(n.sb, func(b ovn.Binding) {
-		ports[b.Port], ports[b.IDs["name"]], ports[ovn.PortName(b.Port, b.Type, b.IDs)] = true, true, true
+		ports[b.Port], ports[b.IDs["name"]], ports[ovn.PortName(b.Port, b.Type, b.IDs, b.Addresses)] = true, true, true
 	}); err != nil {
 		return err
 	}

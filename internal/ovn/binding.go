@@ -28,7 +28,7 @@ type Binding struct {
 }
 
 // Title returns the name of the port that a user knows, with the one in OVN.
-func (b Binding) Title() string { return portTitle(b.Port, b.Type, b.IDs) }
+func (b Binding) Title() string { return portTitle(b.Port, b.Type, b.IDs, b.Addresses) }
 
 // On reports whether the port is bound to a chassis.
 func (b Binding) On(chassis string) bool {

@@ -11,9 +11,9 @@ import (
 
 // The external_ids in which the networking of OpenStack and Kubernetes keeps what users call a row.
 const (
-	// NeutronNetwork, NeutronRouter and NeutronPort are the names of a Logical_Switch, a Logical_Router and a Logical_Switch_Port.
-	// Ports have the first two as well, with the names in
-	// OVN of the network and the router that they belong to.
+	// NeutronNetwork, NeutronRouter and NeutronPort are the names of a Logical_Switch, a Logical_Router and a
+	// Logical_Switch_Port. Ports have the first two as well, with the names in OVN of the network and the router that
+	// they belong to.
 	NeutronNetwork = "neutron:network_name"
 	NeutronRouter  = "neutron:router_name"
 	NeutronPort    = "neutron:port_name"
@@ -32,10 +32,10 @@ func Called(given, name string) string {
 	return given + " (" + name + ")"
 }
 
-// PortName returns what users call a port of a logical switch, by its name, its type and its external_ids: NAMESPACE/POD, node/NODE for
-// the port of a node itself, the name in Neutron, or else its own name.
-func PortName(port, kind string, ids map[string]string) string {
-	if pod := PodName(port, kind, ids); pod != "" {
+// PortName returns what users call a port of a logical switch, by its name, its type, its external_ids and its addresses as in its row:
+// NAMESPACE/POD, node/NODE for the port of a node itself, the name in Neutron, or else its own name.
+func PortName(port, kind string, ids map[string]string, addresses []string) string {
+	if pod := PodName(port, kind, ids, addresses); pod != "" {
 		return pod
 	}
 	if node := nodeName(port, kind, ids); node != "" {
@@ -50,11 +50,11 @@ func IsNodePort(port, kind string, ids map[string]string) bool {
 }
 
 // portTitle returns the name of a port of a logical switch that a user knows, with the one in OVN.
-func portTitle(port, kind string, ids map[string]string) string {
-	if pod := PodName(port, kind, ids); pod != "" {
+func portTitle(port, kind string, ids map[string]string, addresses []string) string {
+	if pod := PodName(port, kind, ids, addresses); pod != "" {
 		return "pod " + pod + " (port " + port + ")"
 	}
-	return "port " + Called(PortName(port, kind, ids), port)
+	return "port " + Called(PortName(port, kind, ids, addresses), port)
 }
 
 // SwitchPortsCalled returns the names in OVN, and those of users, of the ports of switches that have a name as one of them.
@@ -69,7 +69,7 @@ func SwitchPortsCalled(name string, deployments []*Deployment) (all []string, er
 		if d.NB != nil {
 			err = EachSwitchPort(d.NB, func(p *SwitchPort) { use(p.Name, p.Called()) })
 		} else {
-			err = EachBinding(d.SB, func(b Binding) { use(b.Port, PortName(b.Port, b.Type, b.IDs)) })
+			err = EachBinding(d.SB, func(b Binding) { use(b.Port, PortName(b.Port, b.Type, b.IDs, b.Addresses)) })
 		}
 		if err != nil {
 			return nil, err
@@ -99,8 +99,8 @@ func EndsAt(kind string) bool {
 var isPodName = lazyregexp.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?_[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
 
 // PodName returns the name of the pod of ovn-kubernetes or kube-ovn that a port of a switch belongs to,
-// NAMESPACE/NAME, by its name, its type and its external_ids; "" for another port.
-func PodName(port, kind string, ids map[string]string) string {
+// NAMESPACE/NAME, by its name, its type, its external_ids and its addresses; "" for another port.
+func PodName(port, kind string, ids map[string]string, addresses []string) string {
 	switch namespace := ids["namespace"]; {
 	case !EndsAt(kind):
 	case strings.Count(ids["pod"], "/") == 1: // kube-ovn
@@ -109,11 +109,20 @@ func PodName(port, kind string, ids map[string]string) string {
 		// ovn-kubernetes: NAMESPACE_NAME, after the network's own prefix in networks other
 		// than the default one.
 		return namespace + "/" + port[strings.LastIndexByte(port, '_')+1:]
-	case strings.Count(port, "_") == 1 && isPodName.MatchString(port):
+	case LooksLikePod(port) && slices.ContainsFunc(addresses, isOfPod):
 		return strings.Replace(port, "_", "/", 1)
 	}
 	return ""
 }
+
+// LooksLikePod reports whether the name of a port has the form NAMESPACE_NAME, as the ports of other CMSs may have, too.
+func LooksLikePod(port string) bool {
+	return strings.Count(port, "_") == 1 && isPodName.MatchString(port)
+}
+
+// isOfPod reports whether addresses begin with a MAC address that ovn-kubernetes made of an IPv4 address, or of a hash of an
+// IPv6 address (go-controller/pkg/util, IPAddrToHWAddr).
+func isOfPod(addresses string) bool { return strings.HasPrefix(strings.ToLower(addresses), "0a:58:") }
 
 // ManagementPort begins the names of the ports by which ovn-kubernetes connects nodes.
 const ManagementPort = "k8s-"
@@ -136,7 +145,8 @@ func nodeName(port, kind string, ids map[string]string) string {
 
 // NamingColumns returns the columns that RowNames reads.
 func NamingColumns() []string {
-	return []string{"name", "type", "logical_port", "external_ids", "ip_prefix", "external_ip", "logical_ip", "match", "ip", "address", "target", "hostname"}
+	return []string{"name", "type", "logical_port", "external_ids", "addresses", "mac", "ip_prefix", "external_ip", "logical_ip", "match", "ip",
+		"address", "target", "hostname"}
 }
 
 // RowNames returns the names by which users know a row of a table, the best first: what they call it, its name in OVN or Open vSwitch, and
@@ -145,7 +155,7 @@ func NamingColumns() []string {
 func RowNames(table string, row ovsdb.Row) []string {
 	ids := row.Map("external_ids")
 	names := []string{rowName(table, row, ids), row.String("name"), row.String("logical_port"), ids["name"], ids[NeutronPort], ids[NeutronNetwork], ids[NeutronRouter],
-		ids["k8s.ovn.org/primary-id"], ids["k8s.ovn.org/id"], ids["iface-id"], PortName(ids["iface-id"], "", ids), ids["neutron:security_group_rule_id"], row.String("hostname")}
+		ids["k8s.ovn.org/primary-id"], ids["k8s.ovn.org/id"], ids["iface-id"], PortName(ids["iface-id"], "", ids, []string{ids["attached_mac"]}), ids["neutron:security_group_rule_id"], row.String("hostname")}
 	if table == "Load_Balancer" {
 		if service := serviceOf(row.String("name"), ids); service != "" {
 			names = append(names, "svc/"+service, service)
@@ -167,7 +177,8 @@ func RowNames(table string, row ovsdb.Row) []string {
 func rowName(table string, row ovsdb.Row, ids map[string]string) string {
 	switch table {
 	case "Logical_Switch_Port", BindingTable:
-		return PortName(row.String("name")+row.String("logical_port"), row.String("type"), ids)
+		addresses := append(row.Strings("addresses"), row.Strings("mac")...)
+		return PortName(row.String("name")+row.String("logical_port"), row.String("type"), ids, addresses)
 	case "Logical_Switch":
 		return ids[NeutronNetwork]
 	case "Logical_Router":

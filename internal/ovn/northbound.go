@@ -50,10 +50,10 @@ type SwitchPort struct {
 }
 
 // Title returns the name of the port that a user knows, with the one in OVN.
-func (p *SwitchPort) Title() string { return portTitle(p.Name, p.Type, p.IDs) }
+func (p *SwitchPort) Title() string { return portTitle(p.Name, p.Type, p.IDs, p.Addresses) }
 
 // Called returns what users call the port.
-func (p *SwitchPort) Called() string { return PortName(p.Name, p.Type, p.IDs) }
+func (p *SwitchPort) Called() string { return PortName(p.Name, p.Type, p.IDs, p.Addresses) }
 
 // Assigned returns the addresses of the port, with those that OVN chose where its row leaves the choice to OVN.
 func (p *SwitchPort) Assigned() (all []string) {

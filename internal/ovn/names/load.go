@@ -268,9 +268,11 @@ func (l *loader) addPort(p *ovn.SwitchPort, ls *logicalSwitch) {
 	endpoint.Chassis = cmp.Or(endpoint.Chassis, endpoint.Node)
 	endpoint.keys = []string{ids[ovn.NeutronPort], ids["neutron:device_id"]}
 	switch {
-	case ovn.PodName(name, p.Type, ids) != "":
+	case ovn.PodName(name, p.Type, ids, p.Addresses) != "":
 		endpoint.Kind = Pod
 		endpoint.inNetwork(ids)
+	case ovn.LooksLikePod(name):
+		endpoint.Kind, endpoint.Name = Pod, strings.Replace(name, "_", "/", 1)
 	case ovn.IsNodePort(name, p.Type, ids):
 		endpoint.Kind = NodePort
 	}

@@ -216,11 +216,11 @@ func (n *Northbound) natOfKubeOVN(row ovsdb.Row, shared bool) string {
 // podOf returns the name of the pod of a port, "" for another port.
 func (n *Northbound) podOf(port string) string {
 	owner := n.owners()[port]
-	row, ok, err := n.nb.Row(owner.Table, owner.UUID, "type", "external_ids")
+	row, ok, err := n.nb.Row(owner.Table, owner.UUID, "type", "external_ids", "addresses")
 	if port == "" || !ok || err != nil {
 		return ""
 	}
-	return ovn.PodName(port, row.String("type"), row.Map("external_ids"))
+	return ovn.PodName(port, row.String("type"), row.Map("external_ids"), row.Strings("addresses"))
 }
 
 // port names a port of kube-ovn that is of no pod, "" for another one. The name of a port between a

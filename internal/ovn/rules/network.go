@@ -142,7 +142,7 @@ func (n *Network) readPorts() map[portKey]Port {
 		add(strings.Join(row.UUIDs("datapath"), " "), key, Port{Name: row.String("name"), Multicast: true})
 	}, "datapath", "tunnel_key", "name")
 	_ = ovn.EachBinding(n.sb, func(b ovn.Binding) {
-		add(b.Datapath, b.Key, Port{Name: b.Port, Given: ovn.PortName(b.Port, b.Type, b.IDs), Addresses: b.Addresses, Bound: b.Chassis != "", Patch: b.Type == "patch", Virtual: b.Type == "virtual"})
+		add(b.Datapath, b.Key, Port{Name: b.Port, Given: ovn.PortName(b.Port, b.Type, b.IDs, b.Addresses), Addresses: b.Addresses, Bound: b.Chassis != "", Patch: b.Type == "patch", Virtual: b.Type == "virtual"})
 	})
 	return ports
 }

@@ -130,11 +130,11 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 
 // switchPort names a port of a switch by its row in either database.
 func (n *Northbound) switchPort(kind, name string, row ovsdb.Row) string {
-	ids := row.Map("external_ids")
-	if owner := cmp.Or(named("pod", ovn.PodName(name, row.String("type"), ids)), n.port(name, ids)); owner != "" {
+	ids, addresses := row.Map("external_ids"), append(row.Strings("addresses"), row.Strings("mac")...)
+	if owner := cmp.Or(named("pod", ovn.PodName(name, row.String("type"), ids, addresses)), n.port(name, ids)); owner != "" {
 		return underOwner(owner, kind+" "+name)
 	}
-	return kind + " " + ovn.Called(ovn.PortName(name, row.String("type"), ids), name)
+	return kind + " " + ovn.Called(ovn.PortName(name, row.String("type"), ids, addresses), name)
 }
 
 // inPart names a row of which some columns are known: without its UUID, by what sets it apart for a reader.
