@@ -88,7 +88,7 @@ func kubernetesFaults() []fault {
 		{name: "a pod is for a node that left the cluster", rule: "requested-chassis-missing",
 			says: "worker1: port ns9_new-0 is for chassis worker9", beside: true,
 			plant: `nb@worker1 lsp-add worker1 ns9_new-0 -- lsp-set-addresses ns9_new-0 "0a:58:0a:f4:01:63 10.244.1.99" -- lsp-set-options ns9_new-0 requested-chassis=worker9`, undo: `nb@worker1 lsp-del ns9_new-0`},
-		{name: "a network of IPv6 holds that of the pods", rule: "overlapping-networks",
+		{name: "an IPv6 network contains the pod network", rule: "overlapping-networks",
 			says:  "worker1: ports rtos-worker1 (fd00:10:244:1::1/64) and rto-over (fd00:10:244::1/48)",
 			plant: `nb@worker1 lrp-add ovn_cluster_router rto-over 0a:58:0a:f4:63:01 fd00:10:244::1/48`,
 			undo:  `nb@worker1 lrp-del rto-over`},

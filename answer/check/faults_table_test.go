@@ -193,7 +193,7 @@ func matchFaults() []fault {
 			"there is no field `tcp_dst'"},
 		{"an ACL lacks a parenthesis", "outport == @{pg web} && (tcp.dst == 8080", "match-malformed",
 			"it ends where ) is expected"},
-		{"an ACL has a network that is none", "outport == @{pg web} && ip4.src == 192.168.10.0/33", "match-malformed",
+		{"an ACL matches an invalid network", "outport == @{pg web} && ip4.src == 192.168.10.0/33", "match-malformed",
 			"`192.168.10.0/33' is no address"},
 		{"an ACL names a port without quotes", "outport == vm1 && ip4", "match-malformed", "a constant is expected at `vm1'"},
 		{"an ACL excludes a protocol", "outport == @{pg web} && ip4 && ip.proto != 6", "match-malformed",

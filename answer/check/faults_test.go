@@ -39,9 +39,9 @@ type fault struct {
 	outputs, dumps, logs bool
 	// causes names the rules that find what follows from the fault.
 	causes []string
-	// beside plants the fault in one round with the one before it, which it does not touch, or which it is
-	// itself, as another rule sees it. The findings of a round come first. One other finding may come before that of a
-	// single fault. In make test, which joins rounds, one other finding may come for each fault.
+	// beside plants the fault in the same round as the fault before it. The two do not touch each other, or are one
+	// fault that two rules see. The round's findings come first: one other finding may precede the finding of a single
+	// fault. In make test, which joins rounds, one other finding may come for each fault.
 	beside bool
 	// also has make test plant the fault, though one of its rule is planted in the other set or before it: for words that
 	// the other one does not have, as the names of pods, or for databases of each node.

@@ -20,8 +20,8 @@ func row(uuid int, columns ...string) string {
 	return text + "\n"
 }
 
-// TestTablesInPart checks what is found in tables of which some rows or some columns were printed, and that no rule
-// takes the rest for empty.
+// TestTablesInPart prints only some rows or some columns of tables. It checks what the rules find there, and that no
+// rule takes the rest for empty.
 func TestTablesInPart(t *testing.T) {
 	const broken = `"ip4 && tcp.dst = 80"`
 	for name, c := range map[string]struct {
