@@ -56,7 +56,7 @@ TESTED = --format pkgname-and-test-fails --format-hide-empty-pkg
 UNVETTED = -vet=off -ldflags=-s
 PACKAGES = ./cmd ./test/generate/sosgen ./test/oracle/fidelity ./replica/restore ./...
 test: test-deps build/testrun
-	build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/test.json -- $(UNVETTED) -p 3 -timeout 30m $(PACKAGES)
+	build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/test.json -- $(UNVETTED) -p 3 -timeout 45m $(PACKAGES)
 	@scripts/figures build/test.json
 
 # All rows of all tests: what `make test` has of each shape and each kind of truth, and the products of these. CI does not
