@@ -20,6 +20,7 @@ import (
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/pods"
 	"ovs-offline/replica/pods/link"
@@ -143,7 +144,8 @@ func addCommands(root *cobra.Command, o *options) {
 // prepare runs before every command.
 func (o *options) prepare(command *cobra.Command, _ []string) error {
 	if o.verbose {
-		command.SetContext(logging.NewContext(command.Context(), o.Err))
+		ctx := logging.NewContext(command.Context(), o.Err)
+		command.SetContext(ovsdb.WithLogger(ctx, logging.FromContext(ctx)))
 	}
 	o.call = o.caller(o.workdir).call()
 	if err := command.ValidateFlagGroups(); err != nil { // cobra's own check gives it another exit code

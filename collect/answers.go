@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 const (

@@ -15,11 +15,11 @@ import (
 
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/raft"
 	"ovs-offline/sosreport"
 )
 

@@ -14,13 +14,13 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Plan holds the data of a node that a workdir gets, chosen by the files' content.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 )
@@ -21,7 +21,7 @@ type listed struct {
 	makes [][]string
 	lists []string // the words of each list
 	table string
-	want  workdir.KnownTable
+	want  file.KnownTable
 	key   []string          // columns that tell the rows apart
 	unset map[string]string // what a list prints for values that are not set, by columns
 }
@@ -43,7 +43,7 @@ func lists() map[string]listed {
 				{"--type=port-group", "acl-add", "pg0", "to-lport", "1", "outport == @pg0 && ip", "drop"},
 			},
 			lists: []string{"acl-list sw0", "--type=port-group acl-list pg0"}, table: "ACL",
-			want: workdir.KnownTable{Unnamed: true,
+			want: file.KnownTable{Unnamed: true,
 				Columns: []string{"action", "direction", "label", "log", "match", "priority"}},
 			key: []string{"direction", "priority"},
 		},
@@ -63,7 +63,7 @@ func lists() map[string]listed {
 				{"lr-route-add", "r0", "9.9.9.9", "10.0.0.254"},
 			},
 			lists: []string{"lr-route-list r0"}, table: "Logical_Router_Static_Route",
-			want: workdir.KnownTable{Unnamed: true,
+			want: file.KnownTable{Unnamed: true,
 				Columns: []string{"ip_prefix", "nexthop", "output_port", "policy", "route_table"}},
 			key:   []string{"ip_prefix", "nexthop", "route_table"},
 			unset: map[string]string{"policy": "dst-ip"},
@@ -79,7 +79,7 @@ func lists() map[string]listed {
 				{"lr-nat-add", "r1", "snat", "fd00::1", "fd00:aaaa:bbbb:cccc:dddd::/96"},
 			},
 			lists: []string{"lr-nat-list r1"}, table: "NAT",
-			want: workdir.KnownTable{Unnamed: true,
+			want: file.KnownTable{Unnamed: true,
 				Columns: []string{"external_ip", "external_port_range", "logical_ip", "type"}}, key: []string{"type", "logical_ip"},
 		},
 		"load balancers": {
@@ -93,7 +93,7 @@ func lists() map[string]listed {
 				{"lb-add", "lb\u00e4", "[2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff]:8080", "[fd00::1]:80,[fd00::2]:80"},
 			},
 			lists: []string{"lb-list"}, table: "Load_Balancer",
-			want: workdir.KnownTable{Columns: []string{"_uuid", "vips"}}, key: []string{"vips"},
+			want: file.KnownTable{Columns: []string{"_uuid", "vips"}}, key: []string{"vips"},
 		},
 		"QoS": {
 			makes: [][]string{
@@ -103,7 +103,7 @@ func lists() map[string]listed {
 				{"qos-add", "sw2", "to-lport", "102", `inport == "a) rate=5"`, "rate=1000"},
 			},
 			lists: []string{"qos-list sw2"}, table: "QoS",
-			want: workdir.KnownTable{Unnamed: true, Columns: []string{"action", "bandwidth", "direction", "match", "priority"}},
+			want: file.KnownTable{Unnamed: true, Columns: []string{"action", "bandwidth", "direction", "match", "priority"}},
 			key:  []string{"priority"},
 		},
 	}
@@ -124,7 +124,7 @@ func TestLists(t *testing.T) {
 			known, path, lost := partIn(t, workdir.NB,
 				"Here:\n\n[root@n1 ~]# ovn-nbctl "+list+"\n"+printed+"[root@n1 ~]# ovs-vsctl show\n"+shownBridges)
 			c.want.Rows = known[c.table].Rows
-			expect.Equal(t, known, map[string]workdir.KnownTable{c.table: c.want}, name+": "+list)
+			expect.Equal(t, known, map[string]file.KnownTable{c.table: c.want}, name+": "+list)
 			expect.Equal(t, strings.Contains(lost,
 				fmt.Sprintf("of the table %s of the OVN NB database, a part was printed: %s; a replica has nothing of it: give the output of `ovn-nbctl list %s`", c.table, c.want, c.table)), true, lost)
 			for _, row := range rowsIn(t, path, c.table) {

@@ -11,14 +11,14 @@ import (
 	"strings"
 
 	"ovs-offline/collect/ticket"
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
-	dbfile "ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/ovsdb"
+	dbfile "ovs-offline/pkg/ovsdb/file"
 )
 
 // looseNodes collects files outside any sos report until they are assigned to a node.

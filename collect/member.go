@@ -10,10 +10,10 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/raft"
 )
 
 // statusCommand returns the command that printed the status of a server.

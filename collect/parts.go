@@ -11,11 +11,11 @@ import (
 
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 func isPart(p ticket.Piece) bool { return p.Rows != nil }
@@ -107,7 +107,7 @@ type partTable struct {
 	name  string
 	rows  []ovsdb.Record
 	at    map[string]int // of the rows by their UUIDs
-	known workdir.KnownTable
+	known file.KnownTable
 	parts []recording.Rows
 	// changed are the columns of which two outputs print different values of a row, the last of which count.
 	changed map[string]int
@@ -168,7 +168,7 @@ func (t *partTable) add(row ovsdb.Record) {
 }
 
 // finish returns what is known of the table: the columns that all rows have, unless each row was printed with all columns.
-func (t *partTable) finish() workdir.KnownTable {
+func (t *partTable) finish() file.KnownTable {
 	t.known.Rows = len(t.rows)
 	counts := map[string]int{}
 	for _, row := range t.rows {
@@ -203,7 +203,7 @@ func (p printed) addMerged(kind workdir.Kind, merged map[string]*partTable) erro
 	if len(merged) == 0 {
 		return nil
 	}
-	partial := &workdir.Partial{Tables: map[string]workdir.KnownTable{}}
+	partial := &workdir.Partial{Tables: map[string]file.KnownTable{}}
 	texts := []io.Reader{}
 	var origins []string
 	for _, name := range slices.Sorted(maps.Keys(merged)) {

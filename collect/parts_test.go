@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 )
 
 // partOf collects a ticket, and returns what is known of a database, the rows of it, and what is lost.
-func partOf(t *testing.T, kind workdir.Kind, text string) (known map[string]workdir.KnownTable, rows *file.Content,
+func partOf(t *testing.T, kind workdir.Kind, text string) (known map[string]file.KnownTable, rows *file.Content,
 	lost string) {
 	t.Helper()
 	known, path, lost := partIn(t, kind, text)
@@ -31,7 +31,7 @@ func partOf(t *testing.T, kind workdir.Kind, text string) (known map[string]work
 }
 
 // partIn collects a ticket, and returns what is known of a database, the file with it, and what is lost.
-func partIn(t *testing.T, kind workdir.Kind, text string) (known map[string]workdir.KnownTable, path, lost string) {
+func partIn(t *testing.T, kind workdir.Kind, text string) (known map[string]file.KnownTable, path, lost string) {
 	t.Helper()
 	nodes, found, dir, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{"a.md": text}), "a.md"))
 	if err != nil {
@@ -70,10 +70,10 @@ func TestPartsOfTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := func(rows int, columns ...string) workdir.KnownTable {
-		return workdir.KnownTable{Rows: rows, All: true, Columns: columns}
+	all := func(rows int, columns ...string) file.KnownTable {
+		return file.KnownTable{Rows: rows, All: true, Columns: columns}
 	}
-	for line, want := range map[string]workdir.KnownTable{
+	for line, want := range map[string]file.KnownTable{
 		"find ACL priority=1000":                    {Rows: 1},
 		"find acl action=drop direction=from-lport": {Rows: 1},
 		"list Logical_Switch_Port vm1":              {Rows: 1},
@@ -133,37 +133,37 @@ func TestPartsTogether(t *testing.T) {
 	row := func(uuid, more string) string { return "_uuid               : " + uuid + "\n" + more }
 	for name, c := range map[string]struct {
 		text string
-		want workdir.KnownTable
+		want file.KnownTable
 		rows string // the names, and the priorities
 	}{
 		"two conditions": {"# ovn-nbctl find ACL name=a\n" +
 			row(uuidA, "name                : a\npriority            : 1\n") + "# ovn-nbctl find ACL name=b\n" +
 			row(uuidB, "name                : b\npriority            : 2\n"),
-			workdir.KnownTable{Rows: 2}, "a 1 b 2"},
+			file.KnownTable{Rows: 2}, "a 1 b 2"},
 		"columns and a row": {"# ovn-nbctl --columns=_uuid,name list ACL\n" +
 			row(uuidA, "name                : a\n\n") + row(uuidB, "name                : b\n") +
 			"# ovn-nbctl find ACL name=b\n" + row(uuidB, "name                : b\npriority            : 2\n"),
-			workdir.KnownTable{Rows: 2, All: true, Columns: []string{"_uuid", "name"}}, "a 0 b 2"},
+			file.KnownTable{Rows: 2, All: true, Columns: []string{"_uuid", "name"}}, "a 0 b 2"},
 		"a row twice with different values": {"# ovn-nbctl --columns=_uuid,name,priority list ACL\n" +
 			row(uuidA, "name                : a\npriority            : 1\n\n") + row(uuidA,
 			"name                : a\npriority            : 2\n"),
-			workdir.KnownTable{Rows: 1, All: true, Columns: []string{"_uuid", "name", "priority"}}, "a 2"},
+			file.KnownTable{Rows: 1, All: true, Columns: []string{"_uuid", "name", "priority"}}, "a 2"},
 		"a column twice with different values": {"# ovn-nbctl --columns=_uuid,name,name list ACL\n" +
 			row(uuidA, "name                : a\nname                : b\n"),
-			workdir.KnownTable{Rows: 1, All: true, Columns: []string{"_uuid"}}, " 0"},
+			file.KnownTable{Rows: 1, All: true, Columns: []string{"_uuid"}}, " 0"},
 		"without UUIDs": {"# ovn-nbctl --columns=name,priority list ACL\nname                : a\npriority            : 1\n\nname                : a\npriority            : 1\n",
-			workdir.KnownTable{Rows: 2, All: true, Columns: []string{"name", "priority"}, Unnamed: true}, "a 1 a 1"},
+			file.KnownTable{Rows: 2, All: true, Columns: []string{"name", "priority"}, Unnamed: true}, "a 1 a 1"},
 		"a table without rows": {"# ovn-nbctl --columns=_uuid,name list ACL\n",
-			workdir.KnownTable{All: true}, ""},
+			file.KnownTable{All: true}, ""},
 		"a row that is cut": {"# ovn-nbctl --columns=_uuid,name,priority list ACL\n" +
 			row(uuidA, "name                : a\npriority            : 1\n\n") + row(uuidB, "name                : b\n"),
-			workdir.KnownTable{Rows: 1, Columns: []string{"_uuid", "name", "priority"}}, "a 1"},
+			file.KnownTable{Rows: 1, Columns: []string{"_uuid", "name", "priority"}}, "a 1"},
 		"rows that a person left out": {"# ovn-nbctl list ACL\n" +
 			row(uuidA, "name                : a\npriority            : 1\n") + "...\n",
-			workdir.KnownTable{Rows: 1, Columns: []string{"_uuid", "name", "priority"}}, "a 1"},
+			file.KnownTable{Rows: 1, Columns: []string{"_uuid", "name", "priority"}}, "a 1"},
 		"rows of which a program left lines out": {"# ovn-nbctl list ACL | head -3\n" +
 			row(uuidA, "name                : a\npriority            : 1\n"),
-			workdir.KnownTable{Rows: 1, Columns: []string{"_uuid", "name", "priority"}}, "a 1"},
+			file.KnownTable{Rows: 1, Columns: []string{"_uuid", "name", "priority"}}, "a 1"},
 	} {
 		known, rows, _ := partOf(t, workdir.NB, c.text+"# ovs-vsctl show\n"+shownBridges)
 		expect.Equal(t, known["ACL"], c.want, name)

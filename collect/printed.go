@@ -15,11 +15,11 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // essential are tables without which no database of the kind can answer anything.

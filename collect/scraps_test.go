@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	testfiles "ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"

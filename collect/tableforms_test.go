@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 )

@@ -13,8 +13,8 @@ import (
 
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/pkg/openflow"
 )
 
 // encode returns a value as JSON on one line.

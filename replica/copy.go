@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/runtime"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // Difference is a difference between the OVS database as recorded and the one of

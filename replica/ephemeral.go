@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/runtime"
 )
 

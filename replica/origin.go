@@ -9,10 +9,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
 )
 
@@ -71,7 +70,7 @@ func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
 	if err != nil || manifest.FromPrinted(workdir.SB) != nil {
 		return nil, err
 	}
-	index, err := file.IndexOf(ctx, &wd.Data, wd.Database(workdir.SB), sourceTables()...)
+	index, err := wd.Index(ctx, wd.Database(workdir.SB), sourceTables()...)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +96,7 @@ func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
 
 // IntegrationBridge returns the name of the integration bridge, "" for a node without OVN.
 func IntegrationBridge(ctx context.Context, wd *workdir.Dir) (string, error) {
-	index, err := file.IndexOf(ctx, &wd.Data, wd.Database(workdir.OVS), "Open_vSwitch")
+	index, err := wd.Index(ctx, wd.Database(workdir.OVS), "Open_vSwitch")
 	if errors.Is(err, os.ErrNotExist) { // a must-gather without conf.db may have the flows
 		return ovn.Integration, nil
 	}

@@ -9,14 +9,14 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // outline returns what ovs-vsctl show printed of the switch, if it was collected, and the

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"

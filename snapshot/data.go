@@ -4,9 +4,9 @@ import (
 	"os"
 	"slices"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // HoldsOnlyHost reports whether a workdir has logs and outputs of a machine, and nothing that a replica

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Database is one OVN database, with the copies that nodes have.
@@ -192,7 +192,7 @@ func indexOf(ctx context.Context, data *workdir.Data, path string, tables []stri
 	if len(tables) > 0 {
 		return file.OpenIndex(ctx, path, tables...)
 	}
-	return file.IndexOf(ctx, data, path)
+	return data.Index(ctx, path)
 }
 
 // order puts the newest copy first, compares the others with it, and closes these. The counter nb_cfg

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
 
@@ -88,7 +87,7 @@ func TestManyFilesLeaveDescriptors(t *testing.T) {
 			t.Fatalf("read %q of %s: %v", text, path, err)
 		}
 	}
-	index, err := file.IndexOf(t.Context(), &of.Data, database)
+	index, err := of.Index(t.Context(), database)
 	if err != nil {
 		t.Fatal(err)
 	}

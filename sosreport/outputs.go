@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // pattern is one command line that an sos plugin runs.

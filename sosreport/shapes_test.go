@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 // TestRealReports checks the known contents of a capture.

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // openPrinted opens the printed tables of the databases of which no file was collected.

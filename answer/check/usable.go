@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
@@ -54,7 +53,7 @@ func readable(ctx context.Context, wd *workdir.Dir, path string) error {
 	if path == "" {
 		return nil
 	}
-	index, err := file.IndexOf(ctx, &wd.Data, path)
+	index, err := wd.Index(ctx, path)
 	index.Close()
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/ovsdb/raft"
+	"ovs-offline/pkg/ovsdb/raft"
 )
 
 // contradictions finds files that contradict each other or themselves, as ovsdb-tool check-cluster

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/ovsdb/raft"
+	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/raft"
 )
 
 // Examine reads the files of members, of one or of several clusters, and returns what they say. The
@@ -24,7 +24,7 @@ func Examine(ctx context.Context, files []Member) (*Report, error) {
 		if given.Path == "" {
 			continue
 		}
-		read, err := raft.Read(ctx, given.dir, given.Path)
+		read, err := raft.Read(ctx, given.open, given.Path)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

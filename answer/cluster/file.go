@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"ovs-offline/internal/ovsdb/raft"
+	"ovs-offline/pkg/ovsdb/raft"
 )
 
 // repairMember returns the repair of a member whose file is of no use: it joins again if the others

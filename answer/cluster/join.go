@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/ovsdb/raft"
 )
 
 // joiner is a server that has not joined, as its file or its status says.

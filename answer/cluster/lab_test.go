@@ -14,7 +14,7 @@ import (
 
 	"ovs-offline/answer/cluster"
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovsdb/raft"
+	"ovs-offline/pkg/ovsdb/raft"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 )

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
+	"ovs-offline/pkg/ovsdb/raft"
 )
 
 // serves reports whether the output of a server shows that the cluster had a leader.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovsdb/raft"
+	"ovs-offline/pkg/ovsdb/raft"
 )
 
 // files are the usual names of the files of clustered databases, and of the control sockets of their

@@ -5,7 +5,7 @@ package cluster
 import (
 	"time"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Member is the file of a cluster's member, what its server printed of itself, or both.
@@ -19,7 +19,7 @@ type Member struct {
 	// the paths of the packages of distributions.
 	Place, Control string
 
-	dir *workdir.Data // whose readers share the file; nil for none
+	open file.Opener // of the file; nil for os.Open
 }
 
 // Report is what the members' files say.

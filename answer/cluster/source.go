@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/raft"
 )
 
 // Files returns the files of members of clustered OVN databases that workdirs hold, each content once,
@@ -44,7 +44,7 @@ func filesOf(wd *workdir.Dir, manifest *workdir.Manifest, kind workdir.Kind, see
 		if info, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 			continue // a link leads to the database of another node of the set
 		}
-		member := Member{Path: file, dir: &wd.Data}
+		member := Member{Path: file, open: wd.OpenDatabase}
 		member.describe(wd, manifest.Collection(kind), wd.Relative(file), seen)
 		if member.Path != "" {
 			found = append(found, member)

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/ovsdb/raft"
+	"ovs-offline/pkg/ovsdb/raft"
 )
 
 // printed is what a server printed of itself.

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // columnsOf returns the values in which an object differs before and after.

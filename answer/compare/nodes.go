@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // nodePair is a node before and after.

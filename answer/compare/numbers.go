@@ -10,9 +10,9 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/node"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 // numbers maps the numbers in the flows of a bridge to names that do not depend on the capture.

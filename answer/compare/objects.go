@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // object is a row of a database that users know.

@@ -11,8 +11,8 @@ import (
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/snapshot"
 )
 

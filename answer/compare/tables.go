@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // table describes how the rows of a table are compared. Rows of a table that is not listed are

@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/replica/scratch"

@@ -8,9 +8,9 @@ import (
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/scratch"
 )
 

@@ -12,10 +12,10 @@ import (
 	"sync"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime"
@@ -192,12 +192,12 @@ type comparison struct {
 
 func (c *comparison) open(ctx context.Context) (err error) {
 	wd := c.node.wd
-	if c.sb, err = file.IndexOf(ctx, &wd.Data, wd.Database(workdir.SB)); err != nil {
+	if c.sb, err = wd.Index(ctx, wd.Database(workdir.SB)); err != nil {
 		return err
 	}
 	c.routerPorts = sync.OnceValues(func() (map[string]routerPort, error) { return readRouterPorts(c.sb) })
 	if exists(wd.Database(workdir.NB)) {
-		if c.nb, err = file.IndexOf(ctx, &wd.Data, wd.Database(workdir.NB)); err != nil {
+		if c.nb, err = wd.Index(ctx, wd.Database(workdir.NB)); err != nil {
 			c.sb.Close()
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 // explain adds to the differences what else was recorded about their flows.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/openflow"
 )
 
 // place is a table, and the cookie of the flows that an action adds to it.

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/scratch"
 )
 

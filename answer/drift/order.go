@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/scratch"
 )
 

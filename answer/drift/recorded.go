@@ -8,11 +8,10 @@ import (
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // recordedNode is the recorded state of a node.
@@ -66,7 +65,7 @@ func readNode(ctx context.Context, wd *workdir.Dir) (*recordedNode, error) {
 
 // readDatabase reads from the OVS database which bridge ovn-controller uses.
 func (n *recordedNode) readDatabase(ctx context.Context) error {
-	conf, err := file.IndexOf(ctx, &n.wd.Data, n.wd.SwitchDatabase(), ovsdb.OVS, "Bridge", "Interface")
+	conf, err := n.wd.Index(ctx, n.wd.SwitchDatabase(), ovsdb.OVS, "Bridge", "Interface")
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // A packet that another chassis has routed may come through a localnet port with the MAC

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Wanted is an entry that a node should have, and that it lacks or has otherwise.

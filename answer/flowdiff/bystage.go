@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // ReadLogicalByStage reads the logical flows of an SB database and names stages where ReadLogical has the numbers of tables, also

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // The kinds of entries.

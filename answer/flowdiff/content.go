@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // cookies matches the cookie of a flow, and the cookies of flows that its actions learn.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/oracle/captures"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Logical are the logical flows of an SB database, each once for each of its datapaths.

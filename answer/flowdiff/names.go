@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Names names the entries of one state of an integration bridge.

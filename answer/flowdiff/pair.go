@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // pairs has the ids of state b by the ids of state a that stand for the same, and the other way

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // State is what the tables of a bridge hold.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/heap"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"

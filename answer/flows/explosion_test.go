@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/pkg/openflow"
 )
 
 // Filter selects flows. Its zero value selects all.

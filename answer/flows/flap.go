@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // compareMasks finds the fields of which a recorded flow matches too few bits. The kernel's TC has masks

@@ -6,8 +6,8 @@ package flows
 import (
 	"fmt"
 
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // Flow is a recorded flow in names.

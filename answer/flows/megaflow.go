@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/pass"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // State is the outcome of comparing a recorded datapath flow with a trace of a packet that it matches.

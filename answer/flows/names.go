@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/openflow"
 )
 
 // name returns a flow in names.

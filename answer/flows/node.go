@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/internal/node"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Node is a node whose recorded flows are listed.
@@ -144,7 +144,7 @@ func (n *Node) openDatabases(ctx context.Context) error {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		group.Go(func() (err error) { *to, err = file.IndexOf(ctx, &n.dir.Data, path); return err })
+		group.Go(func() (err error) { *to, err = n.dir.Index(ctx, path); return err })
 	}
 	return group.Wait()
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // Product is a rule that became many flows on a node.

@@ -11,12 +11,12 @@ import (
 
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/pass"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/portmap"
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/openflow/pass"
 	"ovs-offline/replica"
 )
 

@@ -1,8 +1,8 @@
 package graph
 
 import (
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // builder makes a graph from the rows of a database.

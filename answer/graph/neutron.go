@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // vlan returns the VLAN tag of a port. If the ML2/OVS agent chose the tag, the

@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Node returns the graph of a node, from the OVS database of a workdir and the

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // ErrNoDatabase is wrapped when a workdir lacks the database to draw.
@@ -28,14 +28,18 @@ func read(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, tables ...str
 	if kind == workdir.OVS { // a start makes one where none was collected
 		path = cmp.Or(wd.SwitchDatabase(), wd.WorkingCopy(kind))
 	}
-	content, remarks, err = file.ReadOf(ctx, &wd.Data, path, tables...)
+	index, err := wd.Index(ctx, path, tables...)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, "", nil, fmt.Errorf("%w in %s: no %s database was collected", ErrNoDatabase, wd.Path(), kind.Title())
 	}
-	if err == nil && content.Info.Name != kind.Schema() {
+	if err != nil {
+		return nil, "", nil, err
+	}
+	defer index.Close()
+	if content, err = index.Content(tables...); err == nil && content.Info.Name != kind.Schema() {
 		err = fmt.Errorf("%s holds %s, not %s", path, content.Info.Name, kind.Schema())
 	}
-	return content, host, remarks, err
+	return content, host, index.Remarks, err
 }
 
 // title returns the host, the OVS version and the number of boxes and ports.

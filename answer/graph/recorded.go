@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // recorded is the recorded state that no database file holds.

@@ -12,8 +12,7 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/snapshot"
 )
 
@@ -30,11 +29,11 @@ type Query struct {
 
 // Source is one database with the logs of its clients.
 type Source struct {
-	Node   string        // of a set, "" for a database of several nodes, or for the only node
-	Title  string        // of the database, for people: "OVN NB"
-	Schema string        // its name: "OVN_Northbound"
-	File   string        // "" if only logs are known
-	Dir    *workdir.Data // whose readers share the file; nil for none
+	Node   string      // of a set, "" for a database of several nodes, or for the only node
+	Title  string      // of the database, for people: "OVN NB"
+	Schema string      // its name: "OVN_Northbound"
+	File   string      // "" if only logs are known
+	Open   file.Opener // of the file; nil for os.Open
 	Logs   []string
 }
 
@@ -179,7 +178,7 @@ func (q Query) open(ctx context.Context, source Source) (streams []*stream, err 
 }
 
 func (q Query) openDatabase(ctx context.Context, source Source) (*stream, error) {
-	log, err := file.OpenLog(ctx, source.Dir, source.File, q.selection())
+	log, err := file.OpenLog(ctx, source.Open, source.File, q.selection())
 	if err != nil {
 		return nil, err
 	}

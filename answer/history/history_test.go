@@ -20,8 +20,8 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 	rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"

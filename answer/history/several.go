@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // ReadLast works like Read for the last events: at most limit of them, or all for 0.

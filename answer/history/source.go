@@ -54,7 +54,7 @@ func Sources(ctx context.Context, selected *snapshot.Snapshot, kinds ...workdir.
 // Of returns the database of a kind in a workdir, with the logs of its clients on nodes. Its file is
 // "" if none was collected. node is its name in a set.
 func Of(node string, k workdir.Kind, wd *workdir.Dir, nodes ...*workdir.Dir) (source Source, err error) {
-	source = Source{Node: node, Title: k.Title(), Schema: k.Schema(), File: wd.Database(k), Dir: &wd.Data}
+	source = Source{Node: node, Title: k.Title(), Schema: k.Schema(), File: wd.Database(k), Open: wd.OpenDatabase}
 	if _, err := os.Stat(source.File); errors.Is(err, fs.ErrNotExist) {
 		source.File = ""
 	} else if err != nil {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // ErrBefore is wrapped by the error for a time before the oldest state in a file.
@@ -29,7 +29,7 @@ type State struct {
 // rows if it names a table or a record, else the number of rows of each table. Before the
 // oldest state in the file, the error wraps ErrBefore.
 func At(ctx context.Context, source Source, query Query) (*State, error) {
-	log, err := file.OpenLog(ctx, source.Dir, source.File, query.selection())
+	log, err := file.OpenLog(ctx, source.Open, source.File, query.selection())
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func At(ctx context.Context, source Source, query Query) (*State, error) {
 
 // before returns the error for a time before the oldest state in a file.
 func before(ctx context.Context, source Source, at time.Time) error {
-	log, err := file.OpenLog(ctx, source.Dir, source.File, file.Selection{Accept: func(*file.Change) bool { return false }})
+	log, err := file.OpenLog(ctx, source.Open, source.File, file.Selection{Accept: func(*file.Change) bool { return false }})
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Summary describes an event in one line: the comment, and the names of the rows that were inserted,

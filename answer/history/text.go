@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // TextOptions are the options of texts for people.

@@ -5,9 +5,9 @@ import (
 
 	"ovs-offline/answer/flows"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // ruleIndex collects the rules of the flows of all nodes.

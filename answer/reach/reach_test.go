@@ -8,7 +8,7 @@ import (
 
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"

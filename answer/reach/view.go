@@ -9,7 +9,7 @@ import (
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // view holds the endpoints of one session, and the facts that decide about their packets.

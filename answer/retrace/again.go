@@ -12,15 +12,15 @@ import (
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/appctl"
-	"ovs-offline/internal/odp"
 	"ovs-offline/internal/ovntrace"
-	"ovs-offline/internal/pass"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/portmap"
 	"ovs-offline/internal/tracetext"
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/openflow/pass"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 )

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/ovntrace"
+	"ovs-offline/pkg/openflow"
 )
 
 // readLogical reads the output of an ovn-trace.

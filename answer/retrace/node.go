@@ -8,13 +8,13 @@ import (
 	"strconv"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/node"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/snapshot"
 )
 

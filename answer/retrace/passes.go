@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/pass"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/tracetext"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // result is what becomes of a packet in the passes of one ofproto/trace, or in one ovn-trace.

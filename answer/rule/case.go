@@ -7,10 +7,11 @@ import (
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb"
-	dbfile "ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
+	dbfile "ovs-offline/pkg/ovsdb/file"
 )
 
 // Case is everything that was collected together.
@@ -112,7 +113,7 @@ func (n *Node) Printed(table string, columns ...string) ([]ovsdb.Record, error) 
 }
 
 // known returns what is known of a table of the OVS database that was printed in part.
-func (n *Node) known(table string) (known workdir.KnownTable, part bool, err error) {
+func (n *Node) known(table string) (known file.KnownTable, part bool, err error) {
 	manifest, err := n.Manifest()
 	if err != nil {
 		return known, false, err

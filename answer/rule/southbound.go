@@ -2,7 +2,7 @@ package rule
 
 import (
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // southbound is what rules need of the southbound database. It is read once.

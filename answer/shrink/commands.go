@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // writer writes a database as runs of ovn-nbctl, as a person would: with the commands for switches, ports, ACLs and so on

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // guess returns the collected content with few rows: those that the text names, those that such rows name, and those that

@@ -10,7 +10,7 @@ import (
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // lacking is an entry that drift finds missing or altered on a node. A database shows it if OVN computes the entry from it.
@@ -140,7 +140,7 @@ func (l *lacking) describe(found *Result, smallest *file.Whole) {
 
 // attachedTo returns the logical ports that have an interface on a node.
 func attachedTo(ctx context.Context, node ovn.Node) (map[string]bool, error) {
-	index, err := file.IndexOf(ctx, &node.Dir.Data, node.Dir.SwitchDatabase())
+	index, err := node.Dir.Index(ctx, node.Dir.SwitchDatabase())
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node.Name, err)
 	}

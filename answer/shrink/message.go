@@ -8,7 +8,7 @@ import (
 
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/scratch"
 )
 

@@ -10,9 +10,9 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/whatif"
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // packet is the answer about a packet.

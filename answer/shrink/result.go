@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // result describes the smallest content.

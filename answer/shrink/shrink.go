@@ -13,9 +13,9 @@ import (
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/temporary"
 	"ovs-offline/internal/versions"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Result is the smallest database that was found.

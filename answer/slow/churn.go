@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ovs-offline/answer/history"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Churn is which rows of a database change how often, as its transactions show.

@@ -11,14 +11,14 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace/conntrack"
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // Conntrack is what the recorded connections of a node take.

@@ -127,10 +127,10 @@ func judge(ctx context.Context, n *rule.Node, known func() (*names.Names, error)
 func deploymentChurn(ctx context.Context, d *rule.Deployment, found func(rule.Finding)) error {
 	var sources []history.Source
 	if d.NB != nil {
-		sources = append(sources, history.Source{Title: workdir.NB.Title(), Schema: workdir.NB.Schema(), File: d.NB.Path, Dir: d.NB.Dir})
+		sources = append(sources, history.Source{Title: workdir.NB.Title(), Schema: workdir.NB.Schema(), File: d.NB.Path, Open: d.NB.Open})
 	}
 	if d.SB != nil {
-		sources = append(sources, history.Source{Title: workdir.SB.Title(), Schema: workdir.SB.Schema(), File: d.SB.Path, Dir: d.SB.Dir})
+		sources = append(sources, history.Source{Title: workdir.SB.Title(), Schema: workdir.SB.Schema(), File: d.SB.Path, Open: d.SB.Open})
 	}
 	for _, n := range d.Nodes {
 		source, err := history.Of(n.Name, workdir.OVS, n.Dir)

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/openflow/odp"
 )
 
 // Offload is what the hardware, or TC in the kernel, forwards of the recorded flows of a datapath.

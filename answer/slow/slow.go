@@ -12,10 +12,10 @@ import (
 	"ovs-offline/answer/flows"
 	"ovs-offline/answer/history"
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/snapshot"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"ovs-offline/answer/history"
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"

@@ -10,7 +10,7 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/snapshot"
 )
 

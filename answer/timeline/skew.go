@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"ovs-offline/answer/history"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // lag is how much later than the clock of a chassis that of the server of the southbound database is.

@@ -13,9 +13,9 @@ import (
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/snapshot"
 )
 

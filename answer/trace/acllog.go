@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/daemonlog"
-	"ovs-offline/internal/flow"
+	"ovs-offline/pkg/openflow/flow"
 )
 
 // Logged is a packet that an ACL logged. Lines counts the equal packets.

@@ -10,7 +10,7 @@ import (
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/frame"
-	"ovs-offline/internal/flow"
+	"ovs-offline/pkg/openflow/flow"
 )
 
 // conversation is what the packets of a capture between two addresses and ports left.

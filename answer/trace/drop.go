@@ -9,11 +9,11 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // drop is a drop with the flow that decided, nil for none, and with what decides how much it

@@ -9,11 +9,11 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/appctl"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/pass"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/openflow/pass"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 )
 

@@ -8,8 +8,8 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // results is a set of what may become of a packet.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ovs-offline/internal/flow"
+	"ovs-offline/pkg/openflow/flow"
 )
 
 // Microflow returns a packet that enters at a logical port as ovn-trace(8) takes it.

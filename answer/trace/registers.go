@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // registers are what OVN's registers hold as a packet passes its pipelines: the tunnel keys of

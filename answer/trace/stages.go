@@ -10,9 +10,9 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/pass"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/pass"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // pipelines knows what the tables of a node's bridges are for.

@@ -16,8 +16,8 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/frame"
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 )

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/pkg/openflow"
 )
 
 // Collision is a table of integration bridges in which flows of a stage of a logical pipeline stand beside flows that

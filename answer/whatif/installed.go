@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Installed returns what the ovn-controller of a node has installed now, and its names.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // A node announces the MAC addresses of ports that come to it, such as a gateway's, so that switches

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // doubts returns the reasons why another NB database may not belong to the deployment: it has none

@@ -7,8 +7,8 @@ import (
 
 	"ovs-offline/answer/reach"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Rehearsal is what changes with an upgrade: what "what-if --ovn-version -o json" prints.

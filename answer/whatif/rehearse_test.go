@@ -11,8 +11,8 @@ import (
 
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/set"

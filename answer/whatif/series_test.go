@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/image"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"

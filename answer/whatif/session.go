@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
 )

@@ -13,11 +13,11 @@ import (
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/scratch"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/openflow"
 )
 
 // A dump of flows, groups or meters has one entry on each line, and no empty lines. What people paste of one has remarks and marks

@@ -10,13 +10,13 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/raft"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/tracetext"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/raft"
 )
 
 // MaxBytes is the size of the longest text that Split takes.

@@ -20,9 +20,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/bundle"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/temporary"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Result is copies of the data of nodes.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // jsonStrings returns a JSON text with each string as change returns it. before is the string before that one: the key

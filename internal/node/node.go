@@ -3,8 +3,8 @@ package node
 import (
 	"iter"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Bridge is a bridge with its ports in the order of the database.

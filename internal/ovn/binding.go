@@ -3,8 +3,8 @@ package ovn
 import (
 	"slices"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // BindingTable is the table of the southbound database with a row for each logical port.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // The external_ids in which the networking of OpenStack and Kubernetes keeps what users call a row.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // Database is a database whose rows are read: the index of a file, or its content.

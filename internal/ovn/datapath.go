@@ -3,8 +3,8 @@ package ovn
 import (
 	"cmp"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Datapath is a logical switch or router, as the southbound database describes it.

@@ -4,8 +4,8 @@
 package ovn
 
 import (
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Deployment is one OVN control plane: its databases, and the nodes that it controls. With OVN

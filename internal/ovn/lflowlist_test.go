@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/test/check/expect"
 )
 

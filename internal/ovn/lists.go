@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // List is what the output of a command of ovn-nbctl that lists rows in a form of its own, such as acl-list, has of a table.

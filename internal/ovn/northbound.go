@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // Northbound is the logical network of a northbound database. Its lists are in the order of the rows.

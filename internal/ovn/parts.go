@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // OpenParts opens the rows of a database of a kind that a node has of tables of which some rows or some columns were printed: its method

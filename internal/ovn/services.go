@@ -1,9 +1,9 @@
 package ovn
 
 import (
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/services"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Services returns the names of the services that were collected beside a northbound database; none

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Integration is the bridge that ovn-controller, or neutron's agent, writes flows to if no

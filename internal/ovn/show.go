@@ -7,7 +7,7 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // maxShown is the number of rows that Shown reads: more than any deployment has.

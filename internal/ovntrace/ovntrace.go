@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/lazyregexp"
+	"ovs-offline/pkg/openflow/flow"
 )
 
 // Trace is the way of a packet through logical datapaths.

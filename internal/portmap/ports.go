@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // Ports maps the port numbers of one datapath to the numbers on another.

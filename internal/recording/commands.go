@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 // Name identifies a recorded command: the subcommand without options, with dots for slashes. It

@@ -3,7 +3,7 @@ package recording
 import (
 	"testing"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 func TestByFile(t *testing.T) {

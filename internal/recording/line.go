@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // Invocation is a recorded command as a person ran it.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/test/check/expect"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
-	dbfile "ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	dbfile "ovs-offline/pkg/ovsdb/file"
 )
 
 // Output is what one command printed on the node.

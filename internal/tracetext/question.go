@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/lazyregexp"
+	"ovs-offline/pkg/openflow/flow"
 )
 
 // Question is what a command line asks.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/lazyregexp"
+	"ovs-offline/pkg/openflow/flow"
 )
 
 // Finder finds the lines with which outputs begin whose command lines were not pasted.

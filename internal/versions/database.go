@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Of returns the versions on a node. Its databases come first: the OVS database states

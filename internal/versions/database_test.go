@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/daemons/ovs"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // FormatVersion is the version of the workdir's layout and manifest.
@@ -173,35 +173,7 @@ type Partial struct {
 	// WholeTables are the numbers of the flow tables of which all entries were recorded: "dump-flows BRIDGE table=N" prints those of one.
 	WholeTables []int `json:"whole_tables,omitempty"`
 	// Tables says what is known of the tables of a database, by their names.
-	Tables map[string]KnownTable `json:"tables,omitempty"`
-}
-
-// KnownTable is what is known of a table of a database of which some rows or some columns were printed.
-type KnownTable struct {
-	Rows    int      `json:"rows"`
-	All     bool     `json:"all,omitempty"`     // these are all rows of the table
-	Columns []string `json:"columns,omitempty"` // which are known of each row, sorted; without them, all are known
-	// Unnamed reports that the UUIDs of the rows are not known, so that nothing refers to them.
-	Unnamed bool `json:"unnamed,omitempty"`
-}
-
-// Has reports whether columns are known of each row.
-func (t KnownTable) Has(columns ...string) bool {
-	return len(t.Columns) == 0 || !slices.ContainsFunc(columns, func(column string) bool { return !slices.Contains(t.Columns, column) })
-}
-
-// String says what is known: "2 rows, and not all, with 3 columns: action, match, priority".
-func (t KnownTable) String() string {
-	text := phrase.Count(t.Rows, "row")
-	if t.All {
-		text = "all " + text
-	} else {
-		text += ", and not all"
-	}
-	if len(t.Columns) > 0 {
-		text += fmt.Sprintf(", with %s: %s", phrase.Count(len(t.Columns), "column"), strings.Join(t.Columns, ", "))
-	}
-	return text
+	Tables map[string]file.KnownTable `json:"tables,omitempty"`
 }
 
 // String returns the reasons in a line.
@@ -294,7 +266,7 @@ func (m *Manifest) Partial(path string) *Partial {
 }
 
 // Known returns what is known of the tables of a database of which some rows or some columns were collected, by their names.
-func (m *Manifest) Known(kind Kind) map[string]KnownTable {
+func (m *Manifest) Known(kind Kind) map[string]file.KnownTable {
 	if collection := m.Collection(Host); collection != nil {
 		for _, file := range collection.Files {
 			if file.Partial != nil && file.Path == filepath.Join(string(Host), HostParts(kind)) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/scratch"
 )
 

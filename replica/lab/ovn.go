@@ -10,12 +10,12 @@ import (
 	"slices"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/scratch"
 )

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 const (

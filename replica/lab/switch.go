@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // readSwitch reads a command line of ovs-ofctl. Its options may stand anywhere.

@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/internal/logging"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/unixctl"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"

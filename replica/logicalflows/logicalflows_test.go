@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/versions"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/daemons/ovs"

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"sync"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 // Format is the version of the document, its key "version".

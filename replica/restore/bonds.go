@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica/report"
 )
 

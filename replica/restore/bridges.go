@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"ovs-offline/internal/node"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // Bridge is a bridge of the database.

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/node"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica/report"
 )
 

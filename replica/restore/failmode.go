@@ -4,8 +4,8 @@ import (
 	"context"
 	"strconv"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore/tables"
 )

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica/report"
 )
 

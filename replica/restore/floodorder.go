@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/internal/appctl"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 )
 

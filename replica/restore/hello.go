@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // helloTimeout bounds the exchange of HELLO messages, which takes less than a

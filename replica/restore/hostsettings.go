@@ -3,7 +3,7 @@ package restore
 import (
 	"context"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"maps"
 
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 )
 

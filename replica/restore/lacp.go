@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/appctl"
-	"ovs-offline/internal/packet"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/openflow/packet"
 	"ovs-offline/replica/report"
 )
 

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/appctl"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/packet"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/openflow/packet"
 	"ovs-offline/replica/report"
 )
 

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/node"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
 )
 

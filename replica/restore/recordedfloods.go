@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica/report"
 )
 

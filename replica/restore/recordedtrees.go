@@ -4,10 +4,10 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/appctl"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/packet"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/openflow/packet"
 )
 
 // tree is a bridge's spanning tree as it was recorded.

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strconv"
 
-	"ovs-offline/internal/appctl"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/packet"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/openflow/packet"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 )
 

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore/tables"
 	"ovs-offline/replica/runtime"

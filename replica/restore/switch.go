@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 )
 

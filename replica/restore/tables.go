@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/restore/tables"
 )
 

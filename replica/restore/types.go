@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 )
 

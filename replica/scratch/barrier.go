@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/runtime"
 )
 

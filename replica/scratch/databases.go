@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )

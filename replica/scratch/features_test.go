@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Keep writes the OVS database of a node to a file, with the node's own settings: Scratch changed them to lead ovn-controller to its

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/test/check/expect"
 )
 

@@ -3,7 +3,7 @@ package synth
 import (
 	"context"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // bindPorts binds the ports of a southbound database to chassis, as the ovn-controllers would

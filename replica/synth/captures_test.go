@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica"
 	"ovs-offline/replica/synth"
 	"ovs-offline/test/daemons/ovs"

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica"
 	"ovs-offline/replica/scratch"
 )

@@ -6,9 +6,9 @@ import (
 	"os"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 // addFile stages a copy of a file.

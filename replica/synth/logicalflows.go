@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // The tables of logical flows, and of the groups of datapaths that share one. sos does not list the

@@ -2,7 +2,7 @@ package synth
 
 import (
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // pin is the only gateway chassis on a switch.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"sync"
 
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/scratch"
 )
 

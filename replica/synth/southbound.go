@@ -10,8 +10,8 @@ import (
 
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Southbound holds the chassis of a southbound database and their ports.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 var metadata = regexp.MustCompile(`metadata=(0x[0-9a-f]+)`)

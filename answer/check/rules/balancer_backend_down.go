@@ -6,8 +6,8 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // balancerBackendDown finds VIPs with a health check that a backend, or all of them, do not answer. A

@@ -5,7 +5,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // bfdSessionDown finds BFD sessions of routers that are down. ovn-northd leaves out the routes and policies

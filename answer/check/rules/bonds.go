@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 )
 
 // bondMemberDown finds the members of bonds that carry no packets, and the bonds that carry none.

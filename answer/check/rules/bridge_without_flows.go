@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // bridgeWithoutFlows finds the bridges that drop every packet: they have no flows. A bridge whose

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // settleTime is how long ovn-northd and ovn-controllers may take for a change before they count as

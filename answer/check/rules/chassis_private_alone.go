@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // chassisPrivateAlone finds rows of Chassis_Private whose chassis was deleted.

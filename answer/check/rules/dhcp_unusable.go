@@ -7,8 +7,8 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // dhcpUnusable finds ports with DHCP options of which ovn-northd makes no logical flows: an option that it

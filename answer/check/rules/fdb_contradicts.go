@@ -6,7 +6,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // fdbContradicts finds MAC addresses of ports of a switch that were learned at another port, which has no

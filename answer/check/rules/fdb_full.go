@@ -7,9 +7,9 @@ import (
 	"strconv"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/appctl"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // usualTableSize is the size of a bridge's table of MAC addresses if no setting gives another one

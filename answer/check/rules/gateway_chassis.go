@@ -3,7 +3,7 @@ package rules
 import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // gatewayRow is a row that gives a router port a chassis: of Gateway_Chassis, or of HA_Chassis.

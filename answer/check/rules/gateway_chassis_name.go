@@ -6,7 +6,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // gatewayChassisName finds rows of Gateway_Chassis of neutron's routers that neutron did not name.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // interfaceDown finds the interfaces without a link. Internal interfaces count only if they have a

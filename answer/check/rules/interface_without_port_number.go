@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // interfaceWithoutPortNumber finds the interfaces that ovs-vswitchd could not open: their ofport

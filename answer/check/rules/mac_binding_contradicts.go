@@ -8,7 +8,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // macBindingContradicts finds MAC bindings, learned or static, that give an address of a port of the

@@ -6,7 +6,7 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/match"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // matchRefersToNothing finds ACLs, QoS rules, policy routes and NAT rules with a match that refers to an

@@ -6,7 +6,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // matched is a northbound row with a match that applies to a datapath.

@@ -11,9 +11,9 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 // outputToMissingPort finds flows and groups that send packets to a missing port of their bridge. Mostly somebody deleted the port, and

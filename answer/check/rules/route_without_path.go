@@ -6,7 +6,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // routeWithoutPath finds static routes of which ovn-northd makes no logical flows: no port of the router

@@ -10,8 +10,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
@@ -113,9 +112,9 @@ func (n *network) findings(t *testing.T, r rule.Rule) []string {
 // column if the rule lacks nothing without it.
 func declared(t *testing.T, r rule.Rule, whole *ovn.Deployment, rows ovndb.Rows, schema string) *file.Index {
 	t.Helper()
-	probe, kept, known := index(t, schema, rows, 0), ovndb.Rows{}, map[string]workdir.KnownTable{}
+	probe, kept, known := index(t, schema, rows, 0), ovndb.Rows{}, map[string]file.KnownTable{}
 	isNeeded := func(table string, columns []string) bool {
-		probe.OnlyParts(map[string]workdir.KnownTable{table: {All: true, Columns: columns}})
+		probe.OnlyParts(map[string]file.KnownTable{table: {All: true, Columns: columns}})
 		d := &ovn.Deployment{NB: whole.NB, SB: whole.SB}
 		if schema == ovs.NBSchema {
 			d.NB = whole.NB.WithParts(probe)
@@ -142,7 +141,7 @@ func declared(t *testing.T, r rule.Rule, whole *ovn.Deployment, rows ovndb.Rows,
 				needed = append(needed, column)
 			}
 		}
-		known[table], kept[table] = workdir.KnownTable{All: true, Columns: needed}, map[string]ovndb.Row{}
+		known[table], kept[table] = file.KnownTable{All: true, Columns: needed}, map[string]ovndb.Row{}
 		for uuid, row := range all {
 			kept[table][uuid] = ovndb.Row{}
 			for _, column := range needed {

@@ -7,8 +7,8 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // tunnelDown finds the tunnels on which BFD or CFM says that the other end does not answer.

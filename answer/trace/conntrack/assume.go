@@ -3,7 +3,7 @@ package conntrack
 import (
 	"errors"
 
-	"ovs-offline/internal/odp"
+	"ovs-offline/pkg/openflow/odp"
 )
 
 // errNotRecorded is the reason for which the headers of a packet are not known after address

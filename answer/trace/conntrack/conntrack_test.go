@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/conntrack"
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/odp"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/odp"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/oracle/captures"
 )

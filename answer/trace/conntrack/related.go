@@ -3,7 +3,7 @@ package conntrack
 import (
 	"errors"
 
-	"ovs-offline/internal/odp"
+	"ovs-offline/pkg/openflow/odp"
 )
 
 // errNotQuoted is the reason for which the state of an ICMP error is not known.

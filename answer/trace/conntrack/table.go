@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lines"
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // Connection is a connection in one zone. It never changes.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/odp"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/odp"
 )
 
 // Tracker is the conntrack of one node.

@@ -12,7 +12,7 @@ import (
 	"net/netip"
 	"strconv"
 
-	"ovs-offline/internal/flow"
+	"ovs-offline/pkg/openflow/flow"
 )
 
 // Tuple identifies one direction of a connection.

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // A live bridge learns the source address of each packet that an action NORMAL forwards, and sends

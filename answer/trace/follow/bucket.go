@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // A select group chooses a bucket by dp_hash, which depends on the datapath. It looks the

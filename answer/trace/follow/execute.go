@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/trace/conntrack"
-	"ovs-offline/internal/odp"
+	"ovs-offline/pkg/openflow/odp"
 )
 
 // smallFrame is the size in bytes that is assumed of a packet whose size is not given.

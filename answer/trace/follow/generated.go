@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"ovs-offline/answer/trace/conntrack"
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // Response is what the controller or ovs-vswitchd makes of a packet.

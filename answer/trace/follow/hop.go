@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // Hop is one pass of a packet on a node, with everything that becomes of the packet.

@@ -11,10 +11,10 @@ import (
 	"ovs-offline/answer/trace/conntrack"
 	wire "ovs-offline/answer/trace/frame"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/netns"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/pass"
 	"ovs-offline/replica/linux"
 )
 

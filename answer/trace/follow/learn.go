@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // A live switch adds the flow of a learn action (ovs-actions(7)) when a packet executes

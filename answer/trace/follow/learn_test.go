@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // TestLearnedFlowMattersWhereItMayMatch has passes as ovs-vswitchd prints them: a learn

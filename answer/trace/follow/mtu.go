@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/odp"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/odp"
 )
 
 // Sizes in bytes.

@@ -8,7 +8,7 @@ import (
 	"ovs-offline/answer/trace/conntrack"
 	wire "ovs-offline/answer/trace/frame"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/flow"
+	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/replica/linux"
 )
 

@@ -10,13 +10,13 @@ import (
 
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/netns"
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/pass"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/openflow/pass"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // output sends the frame out of the datapath port with a number.

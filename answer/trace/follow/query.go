@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // query is what ovs-vswitchd of a node was asked for one pass, and the pass that it printed. A

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // A pass that a learned flow would match is asked for again: a query executes what the pass

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // The first packet of a client that a Service with session affinity receives is dropped by

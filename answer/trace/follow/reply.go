@@ -2,7 +2,7 @@ package follow
 
 import (
 	"ovs-offline/answer/trace/conntrack"
-	"ovs-offline/internal/flow"
+	"ovs-offline/pkg/openflow/flow"
 )
 
 // Reply returns where the answer to a delivered packet begins, with the connections as

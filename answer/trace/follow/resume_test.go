@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/pass"
 	"ovs-offline/replica"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"

@@ -12,8 +12,8 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"

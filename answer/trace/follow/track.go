@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"ovs-offline/answer/trace/conntrack"
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // track executes a ct action. It returns false if the packet can't be followed further.

@@ -12,11 +12,11 @@ import (
 	"ovs-offline/answer/trace/conntrack"
 	wire "ovs-offline/answer/trace/frame"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/pass"
 	"ovs-offline/internal/unixctl"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/openflow/pass"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // frame is a packet in the datapath.

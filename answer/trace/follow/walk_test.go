@@ -3,7 +3,7 @@ package follow
 import (
 	"testing"
 
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // TestForgottenRecirculationIsNoDrop has what ovs-vswitchd prints of a recirculation that

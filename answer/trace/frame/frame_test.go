@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/frame"
-	"ovs-offline/internal/flow"
+	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"

@@ -6,9 +6,8 @@ import (
 	"fmt"
 
 	"ovs-offline/internal/node"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // OpenAbsent returns a node whose replica can't be asked, with what was collected of it: its
@@ -32,7 +31,7 @@ func (r *reader) readCollected(ctx context.Context) error {
 	if path == "" {
 		return errors.New("no OVS database was collected, and start has not made one of what was printed")
 	}
-	db, err := file.IndexOf(ctx, &r.dir.Data, path, "Open_vSwitch", "Bridge", "Port", "Interface")
+	db, err := r.dir.Index(ctx, path, "Open_vSwitch", "Bridge", "Port", "Interface")
 	if err != nil {
 		return err
 	}

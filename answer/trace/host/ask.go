@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 )
 
 // askTimeout bounds one request. A pass takes a millisecond; OVS 3.1 never ends one that

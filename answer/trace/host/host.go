@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"ovs-offline/answer/trace/conntrack"
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/iproute"
 	"ovs-offline/internal/node"
-	"ovs-offline/internal/odp"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/openflow/odp"
 )
 
 // Host is a node. It does not change after Open and can be used concurrently.

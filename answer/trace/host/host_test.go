@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/odp"
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/odp"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"

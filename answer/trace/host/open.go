@@ -9,13 +9,13 @@ import (
 	"strconv"
 
 	"ovs-offline/answer/trace/conntrack"
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/odp"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // Open reads a node from its workdir and its running replica, wherever that runs. An empty

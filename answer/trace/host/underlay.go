@@ -4,9 +4,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/iproute"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 )
 
 // Underlay is the device by which a node sends the packets of a tunnel.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // Cache holds passes. It can be used concurrently.

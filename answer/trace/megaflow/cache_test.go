@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"testing"
 
-	"ovs-offline/internal/flow"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // asked is a packet, and what ofproto/trace printed for it on a switch of the lab.

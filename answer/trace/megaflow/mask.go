@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/flow"
+	"ovs-offline/pkg/openflow/flow"
 )
 
 // isMasked reports whether packets of one megaflow may differ in a field. They are equal in all

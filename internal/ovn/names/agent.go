@@ -12,9 +12,9 @@ import (
 
 	"ovs-offline/internal/netns"
 	"ovs-offline/internal/node"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 // attachment is an interface with an iface-id, on a node of neutron's Open vSwitch agent.

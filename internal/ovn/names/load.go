@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/services"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // loader reads the tables of one zone.

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Names are the endpoints of a set. It does not change once it is loaded, so that any

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // entrance is a way into the logical networks: the router or the port of a provider network

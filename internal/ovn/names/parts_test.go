@@ -9,6 +9,7 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 )
 
@@ -19,7 +20,7 @@ const (
 )
 
 // inPart returns a deployment of a node of which only parts of tables are known.
-func inPart(t *testing.T, text string, known map[string]workdir.KnownTable) *ovn.Deployment {
+func inPart(t *testing.T, text string, known map[string]file.KnownTable) *ovn.Deployment {
 	t.Helper()
 	wd, err := workdir.Find(t.TempDir())
 	if err != nil {
@@ -52,7 +53,7 @@ func TestKnownRowsNameEndpoints(t *testing.T) {
 	d := inPart(t, "Logical_Switch table\n_uuid : "+acl+"\nname : sw0\nports : ["+knownA+", "+knownB+"]\n"+
 		"Logical_Switch_Port table\n_uuid : "+knownA+"\nname : vm1\naddresses : [\"0a:00:00:00:00:01 10.0.0.1\"]\n\n_uuid : "+
 		knownB+"\nname : vm2\naddresses : [\"0a:00:00:00:00:02 10.0.0.2\"]\n",
-		map[string]workdir.KnownTable{"Logical_Switch": {Rows: 1, All: true, Columns: []string{"_uuid", "name", "ports"}},
+		map[string]file.KnownTable{"Logical_Switch": {Rows: 1, All: true, Columns: []string{"_uuid", "name", "ports"}},
 			"Logical_Switch_Port": {Rows: 2, Columns: []string{"_uuid", "addresses", "name"}}})
 	known := load(t, d)
 	from, err := known.Find("vm1", Filter{})
@@ -81,7 +82,7 @@ func TestKnownColumnsAreInWords(t *testing.T) {
 		"no name":     {"priority : 7\n", []string{"_uuid", "priority"}, "ACL " + acl},
 	} {
 		d := inPart(t, "ACL table\n_uuid : "+acl+"\n"+c.columns,
-			map[string]workdir.KnownTable{"ACL": {Rows: 1, Columns: c.known}})
+			map[string]file.KnownTable{"ACL": {Rows: 1, Columns: c.known}})
 		words, err := rules.New(d.Named().NB, nil).DescribeNorthbound("ACL", acl)
 		if err != nil {
 			t.Fatal(err)

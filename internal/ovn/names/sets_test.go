@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/oracle/sets"
 )
 

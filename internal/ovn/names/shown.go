@@ -5,9 +5,9 @@ import (
 	"maps"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // withShown returns a deployment without databases as what ovn-nbctl show and ovn-sbctl show printed on its nodes: its switches, ports and

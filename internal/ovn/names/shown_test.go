@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/node"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // AgentTable names a table of a bridge of neutron's Open vSwitch agent (ML2/OVS), by the

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"strings"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // Conjunctions are the flows of a bridge that match conj_id, by its value, without a layout. As

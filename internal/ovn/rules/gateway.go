@@ -5,8 +5,8 @@ import (
 	"hash/fnv"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/pkg/openflow"
 )
 
 // The cookies of the flows that ovnkube-node writes into the bridge to the outside of a node, br-ex or

@@ -1,6 +1,6 @@
 package rules
 
-import "ovs-offline/internal/ovsdb"
+import "ovs-offline/pkg/ovsdb"
 
 // The kinds of northbound rows, as their users call them.
 const (

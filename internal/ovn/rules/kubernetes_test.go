@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
 )

@@ -8,7 +8,7 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // stage is a stage of a kind of datapath.

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 )
 
 // Layout describes in which tables of the integration bridge a node's ovn-controller puts the

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/flow"
 	"ovs-offline/internal/lazyregexp"
+	"ovs-offline/pkg/openflow/flow"
 )
 
 // Subject is a packet in a pipeline, with the logical ports by which it entered and leaves, ""

@@ -3,7 +3,7 @@ package rules
 import (
 	"testing"
 
-	"ovs-offline/internal/flow"
+	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Network has the datapaths, the ports and the sets of a southbound database, each read when it

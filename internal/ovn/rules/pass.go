@@ -3,8 +3,8 @@ package rules
 import (
 	"strconv"
 
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // End returns where a pass ended on an integration bridge, from the stages of the pass up

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"sync"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Rules are the rules of one OVN control plane. Its methods may be called concurrently. Its

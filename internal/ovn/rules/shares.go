@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // shares counts the northbound rows that have something in common: ovn-northd makes one logical flow of

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // stageFlow is what decides whether a logical flow of a stage is for a packet.

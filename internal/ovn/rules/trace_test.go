@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/pass"
+	"ovs-offline/pkg/openflow/pass"
 )
 
 // endOf returns where the last pass of a trace ended on the integration bridge, and the

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // The external_ids in which CMSs write what a row stands for.

@@ -20,9 +20,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/check/expect"

@@ -12,9 +12,9 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
 )
 

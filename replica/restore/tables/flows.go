@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // ovnDump returns a dump of flows like OVN's.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
 )
 

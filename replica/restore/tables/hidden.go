@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // Options of ovs-ofctl. NoNames keeps it from asking the switch for the names of

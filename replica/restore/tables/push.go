@@ -10,7 +10,7 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/openflow"
+	"ovs-offline/pkg/openflow"
 )
 
 // entry is an entry of a table on its way to the switch.

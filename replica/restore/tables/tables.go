@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/daemons/ovs"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
 )
 

@@ -15,11 +15,11 @@ import (
 	"strings"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/portmap"
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"

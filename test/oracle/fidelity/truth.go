@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pkg/openflow"
 	"ovs-offline/test/check/lines"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // Packet is a packet of a test, and what came out of the interfaces of its sandboxes.

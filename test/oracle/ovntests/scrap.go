@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"ovs-offline/answer/compare"
-	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/pkg/ovsdb/file"
 )
 
 // Scrap is what is kept of a saved deployment: a database, of which the switches are made.

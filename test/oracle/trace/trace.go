@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/odp"
+	"ovs-offline/pkg/openflow/odp"
 )
 
 // Packet holds the arguments of one ofproto/trace.
