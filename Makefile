@@ -117,7 +117,7 @@ test-kubeovn: build test-deps kubernetes
 # and the comparison of two releases. debootstrap makes the releases' root file systems the
 # first time, in some two minutes; without root or the archive, the tests skip. CI does not run the rehearsals
 # of upgrades: make test-versions VERSIONED=./answer/whatif does.
-VERSIONED = ./test/oracle/fidelity ./answer/trace ./internal/ovn/rules ./answer/trace/follow ./answer/drift ./replica/scratch ./answer/compare ./answer/check
+VERSIONED = ./test/oracle/fidelity ./answer/trace ./snapshot/rules ./answer/trace/follow ./answer/drift ./replica/scratch ./answer/compare ./answer/check
 test-versions: test-deps
 	scripts/roots build/roots
 	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json --packages '$(VERSIONED)' -- -count=1 -parallel 2 -timeout 20m -run 'OfEachVersion|OldOVN|OfReleases|OfEachRelease|OtherReleases|Upgrade'

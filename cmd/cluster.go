@@ -13,8 +13,8 @@ import (
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
+	"ovs-offline/workdir"
 )
 
 type clusterOptions struct{ *options }

@@ -13,7 +13,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 const forceUsage = "replace data of the same kind in the working directory"

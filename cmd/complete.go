@@ -8,9 +8,9 @@ import (
 
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/activate"
+	"ovs-offline/workdir"
 )
 
 // completeFlags registers the completions of every command's flags, and disables file

@@ -7,11 +7,11 @@ import (
 
 	"ovs-offline/answer/drift"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/set"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 type driftOptions struct {

@@ -12,12 +12,12 @@ import (
 
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/logicalflows"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/set"
+	"ovs-offline/workdir"
 )
 
 type execOptions struct {

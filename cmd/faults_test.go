@@ -21,9 +21,9 @@ import (
 	"syscall"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // bench is the setup of a fault test: the program, two sos reports, and the workdir

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/pods"
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // openHost returns a function that finds the pod of a workdir's replica, which it loads again if

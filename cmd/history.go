@@ -11,8 +11,8 @@ import (
 	"ovs-offline/answer/history"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
+	"ovs-offline/workdir"
 )
 
 type historyOptions struct {

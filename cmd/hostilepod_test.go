@@ -16,12 +16,12 @@ import (
 	"time"
 	"unicode"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/pods"
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // hostilePod is a pod in which something else runs than ovs-offline.

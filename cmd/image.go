@@ -11,10 +11,10 @@ import (
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/image"
+	"ovs-offline/workdir"
 )
 
 func newImage(o *options) *cobra.Command {

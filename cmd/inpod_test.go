@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/pods"
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // childPod is a pod whose programs are child processes of this one: ovs-offline, and the

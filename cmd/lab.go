@@ -8,12 +8,12 @@ import (
 
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/lab"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/synth"
+	"ovs-offline/workdir"
 )
 
 // maxText is the size of the longest text of --build, in bytes.

@@ -10,13 +10,13 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/image/build"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/bundle"
 )
 
 type loadOptions struct {

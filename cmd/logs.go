@@ -9,10 +9,10 @@ import (
 
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/set"
+	"ovs-offline/workdir"
 )
 
 type logsOptions struct {

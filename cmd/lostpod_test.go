@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/pods/link"
+	"ovs-offline/workdir"
 )
 
 // losingPod is a pod that is lost once so many bytes have come from it. The next starts its

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/internal/netns"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/netns"
 )
 
 // netnsFlag adds the flag --netns to a command that runs programs.

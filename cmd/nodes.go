@@ -11,9 +11,9 @@ import (
 
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // nodeFlag adds --node to a command that takes a set.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/pods/link"
+	"ovs-offline/workdir"
 )
 
 // newPodLink makes the hidden command that is the far end of the links to a pod.

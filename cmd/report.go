@@ -10,11 +10,11 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/set"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 type reportOptions struct {

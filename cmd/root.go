@@ -19,12 +19,12 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/logging"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/pods"
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/runtime/engine"
+	"ovs-offline/workdir"
 )
 
 // version is set by the linker (see the Makefile).

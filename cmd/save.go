@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/internal/anonymise"
-	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/outfile"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/anonymise"
+	"ovs-offline/workdir/bundle"
 )
 
 type saveOptions struct {

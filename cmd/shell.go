@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/logging"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/set"
+	"ovs-offline/workdir"
 )
 
 type shellOptions struct {

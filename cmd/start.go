@@ -11,7 +11,6 @@ import (
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/pods"
 	"ovs-offline/replica/release"
@@ -19,6 +18,7 @@ import (
 	"ovs-offline/replica/set"
 	"ovs-offline/replica/synth"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 type startOptions struct {

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/set"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // errNotReady gives status the exit code 1.

@@ -12,9 +12,9 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/draw"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/show"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot/names"
 )
 
 type traceOptions struct {

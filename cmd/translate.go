@@ -12,9 +12,9 @@ import (
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/portmap"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/set"
+	"ovs-offline/workdir"
 )
 
 type translateOptions struct {

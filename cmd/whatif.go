@@ -11,9 +11,9 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/show"
 	"ovs-offline/replica/set"
+	"ovs-offline/snapshot/names"
 )
 
 type whatIfOptions struct {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // assemble makes nodes of what was recognised: the data of one host becomes one

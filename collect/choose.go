@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 // choose returns the candidate that was recorded nearest in time, or nil and those

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // ErrOccupied is wrapped when the workdir holds data of the same kind already.

@@ -7,8 +7,8 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // DatabaseFile is the source that consists of one database file of a given kind. It is

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/files"
+	"ovs-offline/workdir"
 )
 
 // names maps kinds to the names of their databases.

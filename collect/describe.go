@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // Description describes what a source holds of a node, and what a replica can and

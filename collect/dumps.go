@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // Bridge is a bridge with all its usable dumps, the newest OpenFlow version first.

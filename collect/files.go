@@ -16,11 +16,11 @@ import (
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/pkg/ovsdb/raft"
 	"ovs-offline/sosreport"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // Files is the source of any files and folders: sos reports, must-gathers,

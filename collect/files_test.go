@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // tableDatabase returns a database file of one table with one row.

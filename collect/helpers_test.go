@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 const (

@@ -18,9 +18,9 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/raft"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // addHostLog adds a log to its node: that of the pod that printed it, or that of its folder.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
+	"ovs-offline/workdir"
 )
 
 const logLine = "2026-11-27T10:00:00.123Z|00012|bridge|INFO|added interface eth0 on port 1\n"

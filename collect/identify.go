@@ -7,10 +7,10 @@ import (
 
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb/raft"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // fileKind is the kind of a single file outside an sos report.

@@ -15,12 +15,12 @@ import (
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // Plan holds the data of a node that a workdir gets, chosen by the files' content.

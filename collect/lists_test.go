@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // listed are the lists of ovn-nbctl that are rows of a table, the options that make rows, and what is known of them.

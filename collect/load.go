@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/bundle"
 )
 
 // LoadOptions are the options of Load.

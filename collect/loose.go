@@ -13,12 +13,12 @@ import (
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/ovsdb"
 	dbfile "ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // looseNodes collects files outside any sos report until they are assigned to a node.

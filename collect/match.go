@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // candidate is an OVN database of a whole deployment, with the facts that decide which

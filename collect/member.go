@@ -10,10 +10,10 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/pkg/ovsdb/raft"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // statusCommand returns the command that printed the status of a server.

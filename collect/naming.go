@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 // nameNodes gives every node a name of its own. The names of nodes of one host differ in

@@ -3,8 +3,8 @@ package collect
 import (
 	"fmt"
 
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // OVN is where the OVN databases of a node are from, and why it lacks some.

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // owner holds the facts in a database about its node or its deployment.

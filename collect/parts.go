@@ -12,10 +12,10 @@ import (
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 func isPart(p ticket.Piece) bool { return p.Rows != nil }

@@ -13,9 +13,9 @@ import (
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // readWhole returns the identity of a text by all of it: a ticket if outputs of several commands stand in it, or one with its command

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Place returns the path of the workdir into which a node is collected: one below the folder

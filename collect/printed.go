@@ -16,10 +16,10 @@ import (
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // essential are tables without which no database of the kind can answer anything.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir/recording"
 )
 
 // addScript reads the script of ovs-save: the bridges with their OpenFlow

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
+	"ovs-offline/workdir"
 )
 
 // SosReport is the source of one sos report: an archive, or a folder that one was

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/oracle/captures"
+	"ovs-offline/workdir"
 )
 
 // TestWorkdirOfARealReport checks that every file has its documented path and an entry

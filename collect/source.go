@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/raft"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // Source is where the data of nodes comes from: files, an sos report, a database

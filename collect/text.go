@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // Inspection is the JSON output of inspect.

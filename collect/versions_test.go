@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // TestPrintedDatabaseNamesTheVersion checks the version of Open vSwitch of a node without

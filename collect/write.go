@@ -11,8 +11,8 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // write puts the selected data of a plan into the target's staging folder, and

@@ -3,7 +3,7 @@ package collect
 import (
 	"fmt"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // withHost adds what belongs to the machine to the collections, and what tells about its Open vSwitch

@@ -12,7 +12,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // CollectParams are the parameters of collect.

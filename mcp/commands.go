@@ -17,9 +17,9 @@ import (
 
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // VsctlParams are the parameters of ovs-vsctl.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"ovs-offline/answer/trace"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/set"
+	"ovs-offline/workdir"
 )
 
 // NodeParams name a node.

@@ -10,7 +10,7 @@ import (
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/whatif"
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 )
 
 // CheckParams are the parameters of check.

@@ -22,11 +22,11 @@ import (
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/daemonlog"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
 	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/workdir"
 )
 
 // questions are the tools whose answers name what a user knows: pods, policies, routes. Each gives the document of a command.

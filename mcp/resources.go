@@ -11,8 +11,8 @@ import (
 
 	"ovs-offline/answer/graph"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/workdir"
 )
 
 // scheme is the beginning of the URI of every resource.

@@ -9,8 +9,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/set"
+	"ovs-offline/workdir"
 )
 
 // Result is what every tool returns.

@@ -19,12 +19,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // served is a folder with the nodes of a set of the lab, and its server.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/set"
+	"ovs-offline/workdir"
 )
 
 // Trust is how far a result can be relied on.

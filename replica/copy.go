@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // Copy makes a working copy of a database that the daemons of a runtime can serve:

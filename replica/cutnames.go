@@ -10,9 +10,9 @@ import (
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir"
 )
 
 // ovs-ofctl show prints 15 characters of the name of a port. The patch ports that ovn-controller makes for several provider networks

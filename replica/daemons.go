@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // roleVswitchd is the role of ovs-vswitchd.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir"
 )
 
 // Difference is a difference between the OVS database as recorded and the one of

@@ -3,10 +3,10 @@ package replica
 import (
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // Elsewhere is a replica of a workdir that runs on another host: its daemons see a copy of

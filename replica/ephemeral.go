@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // ephemeral sets the ephemeral columns of a served OVS database.

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/check/lines"
@@ -20,6 +19,7 @@ import (
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
+	"ovs-offline/workdir"
 )
 
 // started is a replica in some runtime.

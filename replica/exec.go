@@ -5,8 +5,8 @@ import (
 	"os"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
+	"ovs-offline/workdir"
 )
 
 // Scripts returns the parameters of the activate scripts and the wrappers, and of the

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/lines"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/oracle/collected"
+	"ovs-offline/workdir"
 )
 
 // extracted returns a copy of the compute capture as a directory, which tests can

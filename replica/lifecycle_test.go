@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/lines"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
+	"ovs-offline/workdir"
 )
 
 func compute(t *testing.T) string {

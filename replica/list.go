@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Listed is a replica on this host.

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/workdir"
 )
 
 // CountCommand is the command by which ovs-vswitchd prints how many flows and ports it has.

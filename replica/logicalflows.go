@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/logicalflows"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/workdir"
 )
 
 // checkLogicalFlows adds to the report which logical flows of the OVN SB database

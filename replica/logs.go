@@ -13,7 +13,7 @@ import (
 
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // ErrNoDaemon is wrapped when a name is not the role of a daemon of a replica.

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // makeDatabase makes an OVS database where none was collected: from the printed tables, or

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/workdir"
 )
 
 // ovs-vswitchd's memory is limited, because a trace may not end: in Open vSwitch 3.1.0 a

@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // TestEndlessTraceIsBounded runs a trace that does not end in Open vSwitch 3.1.0: its

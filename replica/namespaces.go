@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"ovs-offline/internal/netns"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/netns"
 )
 
 // roleNamespaces is what the process that keeps the network namespaces is called among the daemons.

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/collected"
+	"ovs-offline/workdir"
 )
 
 func TestMain(m *testing.M) {

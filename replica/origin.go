@@ -10,9 +10,9 @@ import (
 
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // sourceTables are the southbound tables whose rows ovn-controller makes flows from.

@@ -13,10 +13,10 @@ import (
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir"
 )
 
 // outline returns what ovs-vsctl show printed of the switch, if it was collected, and the

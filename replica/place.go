@@ -4,7 +4,7 @@ import (
 	"path"
 	"time"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Place is where in a Kubernetes cluster a replica runs. Package pods makes it and uses it.

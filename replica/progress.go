@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // progress calls the functions of the options that tell the user what a start does, one call at

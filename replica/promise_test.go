@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/workdir"
 )
 
 // TestStartDoesWhatInspectPromises collects texts with one output each. Where inspect says that a replica can answer,

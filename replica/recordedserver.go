@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/workdir"
 )
 
 // The OVS database is served twice: once for the replica's ovs-vswitchd, which

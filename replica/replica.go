@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/logicalflows"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // Options are the options of Start.

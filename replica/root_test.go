@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/oracle/collected"
+	"ovs-offline/workdir"
 )
 
 // TestReplicasOfDifferentImages runs one replica with this host's tools and two with

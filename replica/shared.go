@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/workdir"
 )
 
 // Replicas of workdirs in one folder share the ovsdb-server of an OVN database that is

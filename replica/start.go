@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/linux/keeper"
@@ -21,6 +20,7 @@ import (
 	"ovs-offline/replica/restore/tables"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // starter holds the state of one start.

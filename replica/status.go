@@ -12,11 +12,11 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/workdir"
 )
 
 // Status is the status of a replica.

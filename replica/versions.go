@@ -9,13 +9,13 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // compareVersions reports the recorded and the running versions, and adds remarks if

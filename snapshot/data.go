@@ -4,9 +4,9 @@ import (
 	"os"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
 )
 
 // HoldsOnlyHost reports whether a workdir has logs and outputs of a machine, and nothing that a replica

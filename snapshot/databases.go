@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
 )
 
 // Database is one OVN database, with the copies that nodes have.

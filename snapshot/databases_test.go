@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/workdir"
 )
 
 func TestSentencesSayHowFarCopiesAreApart(t *testing.T) {

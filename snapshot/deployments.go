@@ -7,29 +7,28 @@ import (
 	"io/fs"
 	"slices"
 
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
 )
 
 // Deployments opens the databases of the selected nodes: the newest copies of the databases of each
 // deployment or zone, and the OVS database of each node. kinds are the OVN databases that
 // are needed: both, or NB alone, which leaves SB closed where there is an NB. remarks has
 // sentences for the user about the databases. The caller closes the deployments.
-func (s *Snapshot) Deployments(ctx context.Context, kinds ...workdir.Kind) (found []*ovn.Deployment, remarks []string, err error) {
+func (s *Snapshot) Deployments(ctx context.Context, kinds ...workdir.Kind) (found []*Deployment, remarks []string, err error) {
 	defer func() {
 		if err != nil {
-			ovn.CloseAll(found)
+			CloseAll(found)
 			found = nil
 		}
 	}()
-	nodes := map[string]ovn.Node{}
+	nodes := map[string]Member{}
 	for _, node := range s.nodes {
 		wd, err := node.Workdir()
 		if err != nil {
 			return found, nil, err
 		}
-		nodes[node.Name] = ovn.Node{Name: node.Name, Dir: wd}
+		nodes[node.Name] = Member{Name: node.Name, Dir: wd}
 	}
 	if len(s.nodes) == 1 {
 		found, err = onlyDeployment(ctx, nodes[s.nodes[0].Name], kinds)
@@ -77,29 +76,29 @@ func openCollected(ctx context.Context, wd *workdir.Dir, path string, tables ...
 
 // onlyDeployment returns the deployment of a single node, whose databases need not be
 // compared with others.
-func onlyDeployment(ctx context.Context, node ovn.Node, kinds []workdir.Kind) ([]*ovn.Deployment, error) {
-	deployment := &ovn.Deployment{Nodes: []ovn.Node{node}}
+func onlyDeployment(ctx context.Context, node Member, kinds []workdir.Kind) ([]*Deployment, error) {
+	deployment := &Deployment{Nodes: []Member{node}}
 	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
 		if len(kinds) > 0 && !slices.Contains(kinds, kind) && deployment.NB != nil {
 			continue
 		}
 		var err error
 		if *database(deployment, kind), err = openCollected(ctx, node.Dir, node.Dir.Database(kind), tablesOf(kind, kinds)...); err != nil {
-			return []*ovn.Deployment{deployment}, err
+			return []*Deployment{deployment}, err
 		}
 	}
-	return []*ovn.Deployment{deployment}, nil
+	return []*Deployment{deployment}, nil
 }
 
 // database returns the field with the database of a kind.
-func database(deployment *ovn.Deployment, kind workdir.Kind) **file.Index {
+func database(deployment *Deployment, kind workdir.Kind) **file.Index {
 	if kind == workdir.NB {
 		return &deployment.NB
 	}
 	return &deployment.SB
 }
 
-func (s *Snapshot) deployments(ctx context.Context, nodes map[string]ovn.Node, kinds []workdir.Kind) (found []*ovn.Deployment, remarks []string, err error) {
+func (s *Snapshot) deployments(ctx context.Context, nodes map[string]Member, kinds []workdir.Kind) (found []*Deployment, remarks []string, err error) {
 	databases, problems, err := s.OpenDatabases(ctx, kinds...)
 	if len(kinds) > 0 && len(databases) == 0 && err == nil {
 		databases, problems = openDatabases(ctx, s.nodes, workdir.SB, sameRecorded(s.nodes, workdir.SB), tablesOf(workdir.SB, kinds))
@@ -111,10 +110,10 @@ func (s *Snapshot) deployments(ctx context.Context, nodes map[string]ovn.Node, k
 // groupByDatabases groups nodes by their southbound databases, and then by the
 // northbound ones. Nodes without databases are in the only deployment there is, or else in
 // one of their own.
-func groupByDatabases(order []*Node, nodes map[string]ovn.Node, databases []Database) []*ovn.Deployment {
-	var found []*ovn.Deployment
-	of := map[string]*ovn.Deployment{}
-	add := func(deployment *ovn.Deployment, name string) {
+func groupByDatabases(order []*Node, nodes map[string]Member, databases []Database) []*Deployment {
+	var found []*Deployment
+	of := map[string]*Deployment{}
+	add := func(deployment *Deployment, name string) {
 		if of[name] == nil {
 			of[name] = deployment
 			deployment.Nodes = append(deployment.Nodes, nodes[name])
@@ -125,7 +124,7 @@ func groupByDatabases(order []*Node, nodes map[string]ovn.Node, databases []Data
 			if db.Kind != kind {
 				continue
 			}
-			var deployment *ovn.Deployment
+			var deployment *Deployment
 			for _, name := range db.members() {
 				if other := of[name]; other != nil && *database(other, kind) == nil {
 					deployment = other
@@ -133,7 +132,7 @@ func groupByDatabases(order []*Node, nodes map[string]ovn.Node, databases []Data
 				}
 			}
 			if deployment == nil {
-				deployment = &ovn.Deployment{}
+				deployment = &Deployment{}
 				found = append(found, deployment)
 			}
 			*database(deployment, kind) = db.Index()
@@ -146,7 +145,7 @@ func groupByDatabases(order []*Node, nodes map[string]ovn.Node, databases []Data
 		return found
 	}
 	if len(found) != 1 {
-		found = append(found, &ovn.Deployment{})
+		found = append(found, &Deployment{})
 	}
 	for _, node := range order {
 		add(found[len(found)-1], node.Name)

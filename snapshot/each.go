@@ -5,7 +5,7 @@ import (
 	goruntime "runtime"
 	"sync"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Outcome is the result of an action on one node.

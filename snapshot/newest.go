@@ -4,7 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Newest is the newest copy of an OVN database, in a workdir. It is named after a node that

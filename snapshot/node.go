@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Node is the workdir of one node.

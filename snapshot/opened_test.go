@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // TestReadersShareFiles has readers of a snapshot read one file, each from its beginning: it is opened once, and once

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"sync"
 
-	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/bundle"
 )
 
 // Snapshot is a folder of workdirs, or the part of it that was selected.

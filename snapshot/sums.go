@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // SameFiles returns the nodes whose database of a kind is the same file, by its sha256. It

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/recording"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir/recording"
 )
 
 // bridges returns the node's bridges, each once: from ovs-vsctl list-br, else from the

@@ -13,7 +13,7 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 // contents is the kept part of one report, by paths relative to its top.

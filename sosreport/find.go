@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 // topFolders returns the top folders of the reports in a tree, "" for the tree itself. It

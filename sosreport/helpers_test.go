@@ -15,7 +15,7 @@ import (
 	"github.com/mholt/archives"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 // realReports are real reports.

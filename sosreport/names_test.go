@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 const plugin = "sos_commands/openvswitch/"

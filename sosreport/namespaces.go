@@ -7,7 +7,7 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 // The list of the named network namespaces, and the folders of their outputs: those of conntrack, and before

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 // ErrNotArchive is wrapped when a file is neither a tar nor a compressed tar.

@@ -11,9 +11,9 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir/recording"
 )
 
 // pattern is one command line that an sos plugin runs.

@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // TestRealReports checks the known contents of a capture.

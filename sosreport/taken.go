@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 // dateFile is the output of `date --utc` of sos's plugin date, and localDateFile that of `date`, which

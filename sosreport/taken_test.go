@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // TestTimeOfAReport checks that the best known time of a report is used.

@@ -6,10 +6,10 @@ import (
 
 	"ovs-offline/answer/check"
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/daemons/local"
+	"ovs-offline/workdir"
 )
 
 // BenchmarkCheck checks the workdir in $OVS_OFFLINE_LARGE, which the benchmarks of answer/flows write; a

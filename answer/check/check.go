@@ -14,9 +14,8 @@ import (
 
 	"ovs-offline/answer/check/rules"
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // Options are the options of Run.
@@ -58,7 +57,7 @@ func Run(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Re
 	if err != nil {
 		return nil, err
 	}
-	defer ovn.CloseAll(deployments)
+	defer snapshot.CloseAll(deployments)
 	files, err := filesOf(deployments)
 	if err != nil {
 		return nil, err
@@ -100,7 +99,7 @@ type run struct {
 
 // filesOf returns what was collected as a file: "nb" and "sb" somewhere, and "conf", the database of Open vSwitch, and "flows" of each node by
 // its name.
-func filesOf(deployments []*ovn.Deployment) (map[string]bool, error) {
+func filesOf(deployments []*snapshot.Deployment) (map[string]bool, error) {
 	files := map[string]bool{}
 	for _, d := range deployments {
 		files["nb"], files["sb"] = files["nb"] || d.NB != nil, files["sb"] || d.SB != nil

@@ -13,13 +13,13 @@ import (
 	"ovs-offline/answer/check"
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/command"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/lines"
 	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // live is a running set of the lab.

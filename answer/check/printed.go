@@ -9,12 +9,13 @@ import (
 	"slices"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // openPrinted opens the printed tables of the databases of which no file was collected.
-func openPrinted(ctx context.Context, deployments []*ovn.Deployment) error {
+func openPrinted(ctx context.Context, deployments []*snapshot.Deployment) error {
 	for _, d := range deployments {
 		for i := range d.Nodes {
 			if err := openSwitch(ctx, &d.Nodes[i]); err != nil {
@@ -34,7 +35,7 @@ func openPrinted(ctx context.Context, deployments []*ovn.Deployment) error {
 }
 
 // openSwitch opens the printed tables of the OVS database of a node.
-func openSwitch(ctx context.Context, n *ovn.Node) (err error) {
+func openSwitch(ctx context.Context, n *snapshot.Member) (err error) {
 	if n.OVS != nil {
 		return nil
 	}

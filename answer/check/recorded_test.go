@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // recordedFault is a fault that no daemon of the lab has: it is planted in what was recorded of a node of

@@ -12,11 +12,11 @@ import (
 	"ovs-offline/answer/check"
 	"ovs-offline/answer/rule"
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/local"
+	"ovs-offline/workdir"
 )
 
 // checkTicket returns what check says of a text that a person pasted, under the name of a file.

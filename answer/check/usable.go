@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // ErrNothing is wrapped for a set without data.

@@ -17,7 +17,7 @@ import (
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Log is a log of an ovsdb-server.

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/raft"
+	"ovs-offline/workdir"
 )
 
 // Files returns the files of members of clustered OVN databases that workdirs hold, each content once,

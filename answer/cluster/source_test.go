@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ovs-offline/answer/cluster"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/workdir"
 )
 
 // TestFilesOfWorkdirs reads the members of a set: the database of one workdir, the same one in

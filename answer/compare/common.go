@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
 )
 
 // common is how the flows of a bridge are read on both sides, so that they can be compared

@@ -11,11 +11,11 @@ import (
 	"sync"
 
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // bridgeFlows are the flows of a bridge on one side.

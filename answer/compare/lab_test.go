@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"ovs-offline/answer/compare"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/lines"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // lab is a deployment of OVN with two chassis, as real daemons.

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // nodePair is a node before and after.

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/node"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // numbers maps the numbers in the flows of a bridge to names that do not depend on the capture.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot/rules"
 )
 
 // object is a row of a database that users know.

@@ -10,11 +10,11 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/temporary"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/bundle"
 )
 
 // OpenOptions are the options of Open.

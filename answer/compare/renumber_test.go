@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // renumber ends all daemons, gives each row of the northbound database and of the OVS

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	"ovs-offline/internal/node"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // Side is one of the two captures: a node, or several.
@@ -39,7 +38,7 @@ type capturedNode struct {
 
 // zone is an OVN deployment, or a zone of OVN interconnection, with at least one database.
 type zone struct {
-	*ovn.Deployment
+	*snapshot.Deployment
 	rules *rules.Rules
 }
 
@@ -71,7 +70,7 @@ func OfSet(ctx context.Context, name string, selected *snapshot.Snapshot) (*Side
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	side := &Side{name: name, nodes: map[string]*capturedNode{}, remarks: append(selected.Remarks(), remarks...)}
-	side.closers = append(side.closers, selected.Close, func() { ovn.CloseAll(deployments) })
+	side.closers = append(side.closers, selected.Close, func() { snapshot.CloseAll(deployments) })
 	if err := side.add(selected.Nodes(), deployments); err != nil {
 		side.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -88,7 +87,7 @@ func (s *Side) Close() {
 }
 
 // add adds the nodes of deployments in the order of the set.
-func (s *Side) add(nodes []*snapshot.Node, deployments []*ovn.Deployment) error {
+func (s *Side) add(nodes []*snapshot.Node, deployments []*snapshot.Deployment) error {
 	names := hostNames(nodes)
 	empty := true
 	for _, deployment := range deployments {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"ovs-offline/answer/compare"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // reported is what a version of sos records of a node, other than captures of the lab.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/workdir"
 )
 
 // TestCountersThatGrew compares captures whose statistics are changed by hand, because a

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/snapshot/rules"
 )
 
 // table describes how the rows of a table are compared. Rows of a table that is not listed are

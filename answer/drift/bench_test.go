@@ -5,7 +5,6 @@ import (
 	"os"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime/process"
@@ -13,6 +12,7 @@ import (
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
+	"ovs-offline/workdir"
 )
 
 // BenchmarkCheck compares a node of a deployment with more than 13,000 logical flows, which

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // lag is how long ovn-controller may take to add the flows of a change. It takes seconds for a

@@ -9,9 +9,9 @@ import (
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // compare compares the recorded state with the computed one.

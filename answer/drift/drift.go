@@ -13,13 +13,13 @@ import (
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // Options are the options of Check. Its functions may be nil.

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
@@ -21,6 +20,7 @@ import (
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // need skips the test where the programs of a release of OVN are missing, or have no

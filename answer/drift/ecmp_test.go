@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
+	"ovs-offline/workdir"
 )
 
 // changeECMP changes the matches and the actions of the logical flows that write or match the

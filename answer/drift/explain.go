@@ -12,8 +12,8 @@ import (
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
 )
 
 // explain adds to the differences what else was recorded about their flows.

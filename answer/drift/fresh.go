@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // macBinding is the table of the southbound database in which OVN's routers write what they learn.

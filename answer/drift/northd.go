@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // Northd is the comparison of the logical flows in the SB database with those that

@@ -9,9 +9,9 @@ import (
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir"
 )
 
 // recordedNode is the recorded state of a node.

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // TestFlowsOfAnotherRouterPortAreNoDrift has a node with two routers on one VLAN, and gives

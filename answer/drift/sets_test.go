@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // TestRemovedFlowOfALiveNodeIsNamed compares the nodes of the lab's sets: in make test, one that was altered and one

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
+	"ovs-offline/workdir"
 )
 
 // TestDumpsOfEachVersionAreCompared checks a captured node, which had no drift, by its dumps

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot/rules"
 )
 
 // Logical are the logical flows of an SB database, each once for each of its datapaths.

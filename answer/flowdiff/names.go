@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot/rules"
 )
 
 // Names names the entries of one state of an integration bridge.

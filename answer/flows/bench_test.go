@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/test/check/heap"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
+	"ovs-offline/workdir"
 )
 
 // The sizes of a large node.

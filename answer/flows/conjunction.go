@@ -1,7 +1,7 @@
 package flows
 
 import (
-	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/snapshot/rules"
 )
 
 // conjunctions returns the flows of a bridge that match conj_id. It reads the dump once.

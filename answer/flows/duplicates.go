@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot/rules"
 )
 
 // Duplicate is a set of rows with the same match at the same priority in the same place.

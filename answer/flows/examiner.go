@@ -11,9 +11,9 @@ import (
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/pass"
+	"ovs-offline/workdir"
 )
 
 // Examiner is a flow for which ovs-vswitchd looks at a field of a packet, so that the flows of the

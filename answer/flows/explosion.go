@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/workdir"
 )
 
 // Explosion is many recorded flows of the datapath that differ only in fields that few rules should look

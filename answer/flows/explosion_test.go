@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // TestPlantedExplosionIsNamedWithItsRule sends packets of 2,000 connections through a live switch, whose

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/snapshot/rules"
 )
 
 // Filter selects flows. Its zero value selects all.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // flooded are bridges that a flood reaches through patch ports, each with what it does to the

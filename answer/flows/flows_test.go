@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 func list(t *testing.T, wd *workdir.Dir, q Query) (found []Flow) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
 )
 
 // Order is the order in which flows are listed.

@@ -9,12 +9,12 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/pass"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // State is the outcome of comparing a recorded datapath flow with a trace of a packet that it matches.

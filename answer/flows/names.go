@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/snapshot/rules"
 )
 
 // name returns a flow in names.

@@ -11,12 +11,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // Node is a node whose recorded flows are listed.
@@ -101,7 +102,7 @@ func (n *Node) useDatabases(ctx context.Context) (err error) {
 	case n.sb != nil:
 		nb := n.nb
 		if nb == nil {
-			if nb, err = ovn.OpenParts(ctx, n.dir, workdir.NB); err != nil {
+			if nb, err = snapshot.OpenParts(ctx, n.dir, workdir.NB); err != nil {
 				return err
 			}
 			n.parts = nb

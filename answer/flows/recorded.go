@@ -3,10 +3,10 @@ package flows
 import (
 	"context"
 
-	"ovs-offline/internal/node"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/workdir"
 )
 
 // Recorded is a recorded flow of the datapath in names, which no replica was asked about. Flows follow each other

@@ -14,10 +14,10 @@ import (
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/portmap"
 	"ovs-offline/internal/unixctl"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/odp"
 	"ovs-offline/pkg/openflow/pass"
 	"ovs-offline/replica"
+	"ovs-offline/workdir"
 )
 
 // Replayed is the outcome of replaying the recorded datapath flows of nodes.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
@@ -21,6 +20,7 @@ import (
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/running"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // TestDatapathFlowsOfSetsAreCurrent replays the datapath flows of the lab's nodes, which

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/snapshot/rules"
 )
 
 // atOnce is the number of cookies whose rows are looked up before they are added up.

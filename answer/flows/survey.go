@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/workdir"
 )
 
 // Survey is what one reading of the recorded flows of a datapath finds out. Its size does not depend on

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/snapshot/rules"
 )
 
 // By selects what flows are added up by.

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 func count(t *testing.T, sources []Source, by By, limit int) *Top {

@@ -11,8 +11,9 @@ import (
 
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/snapshot/rules"
 )
 
 // UnknownError is the error for a name in a filter that no node has.
@@ -88,7 +89,7 @@ func (n *Node) portCalled(ctx context.Context, name string) (string, error) {
 	if err := n.openDatabases(ctx); err != nil || n.sb == nil {
 		return "", err
 	}
-	known, err := names.Load(ctx, []*ovn.Deployment{{NB: n.nb, SB: n.sb, Nodes: []ovn.Node{{Name: n.Name, Dir: n.dir, OVS: n.conf}}}})
+	known, err := names.Load(ctx, []*snapshot.Deployment{{NB: n.nb, SB: n.sb, Nodes: []snapshot.Member{{Name: n.Name, Dir: n.dir, OVS: n.conf}}}})
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Logical returns the graph of the logical network in a workdir's OVN NB database.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // Names in OVN of a network, a router and ports, as Neutron makes them from UUIDs.

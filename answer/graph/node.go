@@ -12,10 +12,10 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
 )
 
 // Node returns the graph of a node, from the OVS database of a workdir and the

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
 )
 
 // ErrNoDatabase is wrapped when a workdir lacks the database to draw.

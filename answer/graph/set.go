@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // OfNodes returns the nodes of a set as one graph, nil if none can be drawn. The error is about

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // TestTunnelsJoinThePortsOfTwoNodes draws the nodes of a set in one picture.

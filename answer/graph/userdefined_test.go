@@ -3,9 +3,9 @@ package graph
 import (
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
+	"ovs-offline/workdir"
 )
 
 // TestUserDefinedNetworksHaveTheirNames draws the switch and the router of a user-defined network of

@@ -237,8 +237,8 @@ func (q Query) accepts(change *file.Change) bool {
 func (q *Query) FindRecord(ctx context.Context, selected *snapshot.Snapshot) error {
 	deployments, _, err := selected.Deployments(ctx)
 	if err == nil {
-		q.Names, _ = ovn.SwitchPortsCalled(q.Record, deployments)
-		ovn.CloseAll(deployments)
+		q.Names, _ = snapshot.SwitchPortsCalled(q.Record, deployments)
+		snapshot.CloseAll(deployments)
 	}
 	return ctx.Err()
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // Sources returns the databases of some kinds in a set: the OVS database of each node, and the

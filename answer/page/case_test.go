@@ -15,7 +15,6 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/files"
@@ -23,6 +22,7 @@ import (
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // labNodes returns the folder with the nodes of the set kubernetes-ic as workdirs, and these by their names.

@@ -17,15 +17,14 @@ import (
 	"ovs-offline/answer/timeline"
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/workdir"
 )
 
 // Options are the options of Make.
@@ -210,7 +209,7 @@ func (m *maker) names(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer ovn.CloseAll(deployments)
+	defer snapshot.CloseAll(deployments)
 	m.Remarks = append(m.Remarks, remarks...)
 	known, err := names.Load(ctx, deployments)
 	if err != nil {

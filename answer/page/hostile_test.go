@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // hostileNames returns 40 names that would become markup, run, or break the layout. What they would run calls hostile,

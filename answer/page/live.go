@@ -13,8 +13,8 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // drift compares the flows of each node with what OVN computes.

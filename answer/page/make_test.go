@@ -16,7 +16,6 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
@@ -24,6 +23,7 @@ import (
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
+	"ovs-offline/workdir"
 )
 
 // counted counts how often programs are chosen: each computation of drift chooses them once.

@@ -16,11 +16,11 @@ import (
 	"ovs-offline/answer/timeline"
 	"ovs-offline/answer/trace"
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
+	"ovs-offline/workdir"
 )
 
 // labCase is the case of three nodes with replicas and planted faults, and its page in a browser.

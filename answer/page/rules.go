@@ -4,10 +4,10 @@ import (
 	"strings"
 
 	"ovs-offline/answer/flows"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
 )
 
 // ruleIndex collects the rules of the flows of all nodes.
@@ -41,7 +41,7 @@ func (x *ruleIndex) add(node int, f *flows.Flow) int {
 const maxValue = 2000
 
 // read reads the rows of the rules.
-func (x *ruleIndex) read(deployments []*ovn.Deployment) error {
+func (x *ruleIndex) read(deployments []*snapshot.Deployment) error {
 	for _, rule := range x.list {
 		for _, d := range deployments {
 			if err := rule.read(d.NB, d.SB); err != nil {

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot/names"
 )
 
 // facts holds what northbound databases contain about ports and addresses, beside their networks.

@@ -7,7 +7,7 @@ import (
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 )
 
 // Mixed is the verdict of a cell whose members have different verdicts.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 )
 
 // Group is a row or a column: endpoints that behave alike, a service, or an address outside.

@@ -9,7 +9,7 @@ import (
 
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 )
 
 // Port is a protocol, with a destination port if it has ports.

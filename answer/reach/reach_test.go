@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
@@ -118,7 +118,7 @@ func TestAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	loaded, err := names.Load(t.Context(), []*ovn.Deployment{{NB: db}})
+	loaded, err := names.Load(t.Context(), []*snapshot.Deployment{{NB: db}})
 	if err != nil {
 		t.Fatal(err)
 	}

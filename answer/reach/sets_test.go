@@ -11,7 +11,7 @@ import (
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"

@@ -8,8 +8,8 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot/names"
 )
 
 // view holds the endpoints of one session, and the facts that decide about their packets.

@@ -17,12 +17,12 @@ import (
 	"ovs-offline/internal/portmap"
 	"ovs-offline/internal/tracetext"
 	"ovs-offline/internal/unixctl"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/odp"
 	"ovs-offline/pkg/openflow/pass"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // again asks the replica what was asked in a trace.

@@ -9,11 +9,11 @@ import (
 
 	"ovs-offline/answer/retrace"
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/trace"
+	"ovs-offline/workdir"
 )
 
 // pastedPerNode is how many of the traces of each captured node are pasted.

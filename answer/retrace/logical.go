@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/ovntrace"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/snapshot/rules"
 )
 
 // readLogical reads the output of an ovn-trace.

@@ -8,14 +8,13 @@ import (
 	"strconv"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/node"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // reader is a node with what reading its traces needs.
@@ -35,7 +34,7 @@ type reader struct {
 }
 
 // openNode reads what was collected about the ports of a node, and takes its databases from deployments.
-func openNode(ctx context.Context, n *snapshot.Node, running Replica, wd *workdir.Dir, deployments []*ovn.Deployment) (*reader, error) {
+func openNode(ctx context.Context, n *snapshot.Node, running Replica, wd *workdir.Dir, deployments []*snapshot.Deployment) (*reader, error) {
 	r := &reader{Node: n, running: running, dir: wd, ports: map[string]map[int]string{}, numbers: map[string]string{}, layouts: map[string]rules.Layout{}}
 	var nb, ovs *file.Index
 	for _, deployment := range deployments {

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/tracetext"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/odp"
 	"ovs-offline/pkg/openflow/pass"
+	"ovs-offline/snapshot/rules"
 )
 
 // result is what becomes of a packet in the passes of one ofproto/trace, or in one ovn-trace.

@@ -10,12 +10,11 @@ import (
 	"strings"
 
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/tracetext"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // Verdict is what a trace says about the packet.
@@ -131,7 +130,7 @@ func Read(ctx context.Context, selected *snapshot.Snapshot, replicaOf func(*snap
 	if err != nil {
 		return nil, err
 	}
-	defer ovn.CloseAll(deployments)
+	defer snapshot.CloseAll(deployments)
 	document.Remarks = remarks
 	for _, n := range selected.Nodes() {
 		wd, err := n.Workdir()

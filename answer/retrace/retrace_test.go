@@ -9,11 +9,11 @@ import (
 
 	"ovs-offline/answer/retrace"
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // question is a packet, and what becomes of it by the flows of the switch.

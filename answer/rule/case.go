@@ -4,14 +4,14 @@ import (
 	"context"
 	"sync"
 
-	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
-	"ovs-offline/pkg/ovsdb/file"
 	dbfile "ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // Case is everything that was collected together.
@@ -29,7 +29,7 @@ func (c *Case) Nodes() (all []*Node) {
 
 // Deployment is an OVN deployment, or the nodes without OVN.
 type Deployment struct {
-	*ovn.Deployment
+	*snapshot.Deployment
 	Nodes []*Node
 
 	// Northbound returns the logical network, an empty one where the northbound database was not
@@ -42,7 +42,7 @@ type Deployment struct {
 
 // Node is one node of a case.
 type Node struct {
-	ovn.Node
+	snapshot.Member
 	Deployment *Deployment
 	Programs   Programs
 
@@ -55,14 +55,14 @@ type Node struct {
 }
 
 // Of returns the case of opened deployments.
-func Of(deployments []*ovn.Deployment, programs Programs) *Case {
+func Of(deployments []*snapshot.Deployment, programs Programs) *Case {
 	c := &Case{}
 	for _, opened := range deployments {
 		d := &Deployment{Deployment: opened, southbound: sync.OnceValues(func() (*southbound, error) { return readSouthbound(opened.SB) }),
 			Northbound: sync.OnceValues(func() (*ovn.Northbound, error) { return ovn.ReadNorthbound(opened.NB) }),
 			words:      sync.OnceValue(func() *rules.Rules { return rules.New(opened.NB, opened.SB) })}
 		for _, n := range opened.Nodes {
-			d.Nodes = append(d.Nodes, &Node{Node: n, Deployment: d, Programs: programs, Manifest: sync.OnceValues(n.Dir.Manifest),
+			d.Nodes = append(d.Nodes, &Node{Member: n, Deployment: d, Programs: programs, Manifest: sync.OnceValues(n.Dir.Manifest),
 				Bridges:  sync.OnceValues(func() ([]*node.Bridge, error) { return node.Bridges(n.OVS) }),
 				Settings: sync.OnceValues(func() (ovn.Settings, error) { return ovn.ReadSettings(n.OVS) })})
 		}
@@ -113,7 +113,7 @@ func (n *Node) Printed(table string, columns ...string) ([]ovsdb.Record, error) 
 }
 
 // known returns what is known of a table of the OVS database that was printed in part.
-func (n *Node) known(table string) (known file.KnownTable, part bool, err error) {
+func (n *Node) known(table string) (known dbfile.KnownTable, part bool, err error) {
 	manifest, err := n.Manifest()
 	if err != nil {
 		return known, false, err

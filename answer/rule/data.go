@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // Data is something that rules read, and that may not have been collected.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // HostOutput returns what a command printed about the machine, "" where that was not recorded.

@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"ovs-offline/answer/drift"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // Programs says which programs of OVN rules run.

@@ -11,12 +11,13 @@ import (
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
 )
 
 // lacking is an entry that drift finds missing or altered on a node. A database shows it if OVN computes the entry from it.
 type lacking struct {
 	question *Question
-	node     ovn.Node
+	node     snapshot.Member
 	wanted   *drift.Wanted
 	content  string          // of the entry, as flowdiff.Names.Content has it; "" for a logical flow
 	logical  string          // the logical flow that the entry was made from last, as ovn-sbctl lflow-list prints it; "" for none
@@ -116,7 +117,7 @@ func (l *lacking) text() string {
 	return strings.Join([]string{l.wanted.NorthboundUUID, l.wanted.Name, l.wanted.String(), l.content, l.logical}, "\n")
 }
 
-func (l *lacking) nodes([]ovn.Node) []ovn.Node { return []ovn.Node{l.node} }
+func (l *lacking) nodes([]snapshot.Member) []snapshot.Member { return []snapshot.Member{l.node} }
 
 func (l *lacking) describe(found *Result, smallest *file.Whole) {
 	entry, who := l.wanted.Entry, l.node.Name
@@ -139,7 +140,7 @@ func (l *lacking) describe(found *Result, smallest *file.Whole) {
 }
 
 // attachedTo returns the logical ports that have an interface on a node.
-func attachedTo(ctx context.Context, node ovn.Node) (map[string]bool, error) {
+func attachedTo(ctx context.Context, node snapshot.Member) (map[string]bool, error) {
 	index, err := node.Dir.Index(ctx, node.Dir.SwitchDatabase())
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node.Name, err)

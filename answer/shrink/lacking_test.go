@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"ovs-offline/answer/whatif"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/local"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // without removes the lines of a recorded dump of compute1 that have all these parts.
@@ -33,7 +33,7 @@ func without(t *testing.T, deployment whatif.Deployment, dump workdir.Dump, part
 	files.Write(t, path, kept)
 }
 
-func compute1(t *testing.T, deployment whatif.Deployment) ovn.Node {
+func compute1(t *testing.T, deployment whatif.Deployment) snapshot.Member {
 	t.Helper()
 	for _, node := range deployment.Nodes {
 		if node.Name == "compute1" {
@@ -41,12 +41,12 @@ func compute1(t *testing.T, deployment whatif.Deployment) ovn.Node {
 		}
 	}
 	t.Fatal("no compute1")
-	return ovn.Node{}
+	return snapshot.Member{}
 }
 
 func lackingIn(t *testing.T, deployment whatif.Deployment, text string) (*Result, error) {
 	t.Helper()
-	deployment.Nodes = []ovn.Node{compute1(t, deployment)}
+	deployment.Nodes = []snapshot.Member{compute1(t, deployment)}
 	result, err := Find(t.Context(), Question{Drift: text,
 		Question: whatif.Question{Deployment: deployment, Runtime: process.Name, Runtimes: local.Runtimes,
 			Replica: replicaAt}})

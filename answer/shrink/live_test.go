@@ -11,7 +11,6 @@ import (
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/whatif"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/show"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/runtime/process"
@@ -153,7 +152,7 @@ func TestAPlantedDropIsFound(t *testing.T) {
 func TestAMessageIsFound(t *testing.T) {
 	deployment := planted(t, sweep.Count(50, 12), "--", "acl-add", blue, "to-lport", "2000",
 		"ip4 && tcp.dst == {1, 2} && nonsense == 5", "drop")
-	deployment.Nodes = []ovn.Node{compute1(t, deployment)}
+	deployment.Nodes = []snapshot.Member{compute1(t, deployment)}
 	result, err := Find(t.Context(), Question{Log: "nonsense",
 		Question: whatif.Question{Deployment: deployment, Runtime: process.Name, Runtimes: local.Runtimes,
 			Replica: replicaAt}})

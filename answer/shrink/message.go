@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"ovs-offline/answer/whatif"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/snapshot"
 )
 
 // message is what ovn-northd or an ovn-controller logs about a database.
@@ -63,8 +63,8 @@ func (m *message) among(complaints []scratch.Complaint) *scratch.Complaint {
 func (m *message) text() string { return m.said }
 
 // nodes returns the node whose ovn-controller logged the message, or any one for a message of ovn-northd.
-func (m *message) nodes(all []ovn.Node) []ovn.Node {
-	i := slices.IndexFunc(all, func(node ovn.Node) bool { return node.Name == m.of })
+func (m *message) nodes(all []snapshot.Member) []snapshot.Member {
+	i := slices.IndexFunc(all, func(node snapshot.Member) bool { return node.Name == m.of })
 	return all[max(0, i):][:1]
 }
 

@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
 )
 
 // packet is the answer about a packet.
@@ -52,7 +53,7 @@ func (p *packet) text() string {
 }
 
 // nodes returns the nodes that the packet and its reply pass.
-func (p *packet) nodes(all []ovn.Node) (nodes []ovn.Node) {
+func (p *packet) nodes(all []snapshot.Member) (nodes []snapshot.Member) {
 	for _, node := range all {
 		passes := false
 		for _, a := range append([]*answer.Answer{p.answer}, returns(p.answer)...) {

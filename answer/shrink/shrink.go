@@ -12,10 +12,10 @@ import (
 
 	"ovs-offline/answer/whatif"
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/temporary"
 	"ovs-offline/internal/versions"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
 )
 
 // Result is the smallest database that was found.
@@ -79,7 +79,7 @@ type shown interface {
 	// text returns a text with the names and UUIDs of rows that the smallest database is likely to need.
 	text() string
 	// nodes returns the nodes whose flows have to be computed.
-	nodes(all []ovn.Node) []ovn.Node
+	nodes(all []snapshot.Member) []snapshot.Member
 	// describe adds to a result what the smallest database shows.
 	describe(found *Result, smallest *file.Whole)
 }

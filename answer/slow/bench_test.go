@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/heap"
+	"ovs-offline/workdir"
 )
 
 // million is the number of flows, and of connections.
@@ -53,7 +53,7 @@ func BenchmarkMillion(b *testing.B) {
 		return fmt.Sprintf("tcp,orig=(src=10.%d.%d.1,dst=10.2.0.1,sport=%d,dport=443),reply=(src=10.2.0.1,dst=10.%d.%d.1,sport=443,dport=%d),zone=%d,labels=0x1,protoinfo=(state=ESTABLISHED)",
 			i>>8&255, i&255, i%60000, i>>8&255, i&255, i%60000, i%50)
 	})
-	of := rule.Of([]*ovn.Deployment{{Nodes: []ovn.Node{{Dir: wd}}}}, rule.Programs{})
+	of := rule.Of([]*snapshot.Deployment{{Nodes: []snapshot.Member{{Dir: wd}}}}, rule.Programs{})
 	b.Run("flows", func(b *testing.B) {
 		b.ReportMetric(heap.Peak(func() {
 			for b.Loop() {

@@ -12,13 +12,13 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // Conntrack is what the recorded connections of a node take.

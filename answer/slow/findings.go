@@ -10,9 +10,9 @@ import (
 	"ovs-offline/answer/flows"
 	"ovs-offline/answer/history"
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/workdir"
 )
 
 // The names of the rules.

@@ -9,8 +9,8 @@ import (
 	"ovs-offline/answer/flows"
 	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/snapshot/names"
 )
 
 // recordedNode is what was recorded of a node; nil what was not.

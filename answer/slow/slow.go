@@ -12,11 +12,10 @@ import (
 	"ovs-offline/answer/flows"
 	"ovs-offline/answer/history"
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/workdir"
 )
 
 // Report is what is slow on nodes.
@@ -57,7 +56,7 @@ func Run(ctx context.Context, selected *snapshot.Snapshot, programs rule.Program
 	if err != nil {
 		return nil, err
 	}
-	defer ovn.CloseAll(deployments)
+	defer snapshot.CloseAll(deployments)
 	if selected.Alone() {
 		for _, d := range deployments {
 			d.Nodes[0].Name = ""
@@ -110,7 +109,7 @@ func examine(ctx context.Context, of *rule.Case, sources []history.Source, progr
 
 // namesOf returns a function that returns the names of a deployment, and reads them when it is first called.
 func namesOf(ctx context.Context, d *rule.Deployment) func() (*names.Names, error) {
-	return sync.OnceValues(func() (*names.Names, error) { return names.Load(ctx, []*ovn.Deployment{d.Deployment}) })
+	return sync.OnceValues(func() (*names.Names, error) { return names.Load(ctx, []*snapshot.Deployment{d.Deployment}) })
 }
 
 // addNode adds what was recorded of a node.

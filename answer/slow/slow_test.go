@@ -10,8 +10,6 @@ import (
 
 	"ovs-offline/answer/history"
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
@@ -22,6 +20,7 @@ import (
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // caseOf opens the workdirs of a folder, or one workdir, as a case.
@@ -35,7 +34,7 @@ func caseOf(t *testing.T, folder string) (*rule.Case, []history.Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { ovn.CloseAll(deployments) })
+	t.Cleanup(func() { snapshot.CloseAll(deployments) })
 	sources, _, err := history.Sources(t.Context(), selected, workdir.Kinds()...)
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // logFile is a collected log.

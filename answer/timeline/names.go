@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/snapshot/rules"
 )
 
 // Name is what users call what a word of a text stands for.
@@ -22,7 +22,7 @@ type Name struct {
 
 // namer finds the names of OVN and Open vSwitch in texts, and what users call them.
 type namer struct {
-	deployments []*ovn.Deployment
+	deployments []*snapshot.Deployment
 	ports       map[string]string            // the names of endpoints by their logical ports
 	interfaces  map[string]map[string]string // by node: the logical ports of interfaces by their names
 	chassis     map[string]string            // host names or nodes by the names of chassis
@@ -50,7 +50,7 @@ func openNames(ctx context.Context, selected *snapshot.Snapshot) (*namer, error)
 	return n, nil
 }
 
-func (n *namer) close() { ovn.CloseAll(n.deployments) }
+func (n *namer) close() { snapshot.CloseAll(n.deployments) }
 
 func (n *namer) read(ctx context.Context) error {
 	endpoints, err := names.Load(ctx, n.deployments)
@@ -78,7 +78,7 @@ func (n *namer) read(ctx context.Context) error {
 	return nil
 }
 
-func (n *namer) readChassis(d *ovn.Deployment) error {
+func (n *namer) readChassis(d *snapshot.Deployment) error {
 	if d.SB == nil {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (n *namer) readChassis(d *ovn.Deployment) error {
 	return err
 }
 
-func (n *namer) readInterfaces(member ovn.Node) error {
+func (n *namer) readInterfaces(member snapshot.Member) error {
 	bridges, err := node.Bridges(member.OVS)
 	if err != nil {
 		return err

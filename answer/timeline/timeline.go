@@ -12,11 +12,10 @@ import (
 	"ovs-offline/answer/history"
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // Query selects entries. The zero value selects all transactions, warnings and worse, and what says that
@@ -96,7 +95,7 @@ func Open(ctx context.Context, selected *snapshot.Snapshot, query Query) (*Timel
 		return nil, err
 	}
 	t.names = names
-	if t.record, err = ovn.SwitchPortsCalled(query.Record, names.deployments); err != nil {
+	if t.record, err = snapshot.SwitchPortsCalled(query.Record, names.deployments); err != nil {
 		names.close()
 		return nil, err
 	}

@@ -12,11 +12,11 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/daemonlog"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // read returns the entries of a set, and what the timeline says of the rest.

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/pass"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // aclOf describes the ACL that a rule carries out for a packet with certain registers; nil for

@@ -13,10 +13,10 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/snapshot/names"
 )
 
 // Replayed is a logged packet, and whether the flows explain the verdict in the log.

@@ -14,11 +14,11 @@ import (
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/netns"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/workdir/netns"
 )
 
 // Between is a question with names: can From reach To?

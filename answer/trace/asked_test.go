@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/snapshot/names"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/oracle/sets"
 )

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/netip"
 
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 )
 
 // Candidates is the document about an ambiguous name.

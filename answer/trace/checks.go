@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 )
 
 // Check is a question with the verdict that is expected.

@@ -11,8 +11,8 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/snapshot/names"
 )
 
 // directory finds the endpoints of a packet in the OVN databases: its receiver, the ports with its

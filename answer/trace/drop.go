@@ -10,10 +10,10 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/pkg/openflow/pass"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/snapshot/rules"
 )
 
 // drop is a drop with the flow that decided, nil for none, and with what decides how much it

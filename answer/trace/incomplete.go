@@ -9,12 +9,12 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/pass"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // incomplete is what is known to be missing in the flow tables, groups, ports and learned addresses of a replica.

@@ -8,10 +8,10 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // pastedTicket has bridges of which something is missing, each in another way. What decides is plain from the text.

@@ -8,8 +8,8 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/snapshot/rules"
 )
 
 // inquiry is a question about one packet while it is answered.

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/pkg/openflow/pass"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // explainLacking turns a drop by a flow that all packets match, or by none, into one by a

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // TestEachMissingFlowIsNamed removes the flow of one stage after the other from the recorded

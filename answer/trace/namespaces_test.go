@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )

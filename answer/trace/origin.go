@@ -11,8 +11,8 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/frame"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/snapshot/names"
 )
 
 // followReceived follows a packet that FROM received, for the state of its connection. Where it

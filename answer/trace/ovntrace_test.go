@@ -13,12 +13,12 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/snapshot/rules"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // rootsVariable names the folder with the root file systems that scripts/roots makes.

@@ -12,8 +12,8 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/snapshot/rules"
 )
 
 // draft is an answer while it is made.

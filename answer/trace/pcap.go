@@ -12,9 +12,9 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/frame"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/snapshot/rules"
 )
 
 // Sent is a packet of a capture file, and what becomes of it. Packets with the same headers

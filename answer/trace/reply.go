@@ -8,7 +8,7 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 )
 
 // arrival is an end at the destination, from which the reply starts.

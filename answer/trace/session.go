@@ -14,11 +14,11 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // Options are the options of a Session.
@@ -69,29 +69,29 @@ type node struct {
 // names. It closes the deployments with the session, and after an error. What depends on a
 // node whose replica can't be asked is undetermined, and Unavailable returns it. It is an
 // error if no replica can be asked.
-func Open(ctx context.Context, deployments []*ovn.Deployment, options Options) (*Session, error) {
-	var nodes []ovn.Node
+func Open(ctx context.Context, deployments []*snapshot.Deployment, options Options) (*Session, error) {
+	var nodes []snapshot.Member
 	for _, deployment := range deployments {
 		nodes = append(nodes, deployment.Nodes...)
 	}
-	slices.SortFunc(nodes, func(a, b ovn.Node) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b snapshot.Member) int { return strings.Compare(a.Name, b.Name) })
 	used := false
-	session, err := open(ctx, nodes, func() ([]*ovn.Deployment, []string, error) {
+	session, err := open(ctx, nodes, func() ([]*snapshot.Deployment, []string, error) {
 		used = true
 		return deployments, nil, nil
 	}, options)
 	if !used {
-		ovn.CloseAll(deployments)
+		snapshot.CloseAll(deployments)
 	}
 	return session, err
 }
 
 // open opens a session on the replicas of nodes, and then the databases: without a replica,
 // none is read. deployments also returns remarks about the databases.
-func open(ctx context.Context, nodes []ovn.Node, deployments func() ([]*ovn.Deployment, []string, error), options Options) (*Session, error) {
+func open(ctx context.Context, nodes []snapshot.Member, deployments func() ([]*snapshot.Deployment, []string, error), options Options) (*Session, error) {
 	session := &Session{nodes: map[string]*node{}, options: options}
 	err := session.openHosts(ctx, nodes)
-	var opened []*ovn.Deployment
+	var opened []*snapshot.Deployment
 	if err == nil {
 		opened, session.remarks, err = deployments()
 	}
@@ -109,7 +109,7 @@ func open(ctx context.Context, nodes []ovn.Node, deployments func() ([]*ovn.Depl
 }
 
 // loadNames takes the names from deployments, and makes the tracer.
-func (s *Session) loadNames(ctx context.Context, deployments []*ovn.Deployment) (err error) {
+func (s *Session) loadNames(ctx context.Context, deployments []*snapshot.Deployment) (err error) {
 	if s.names.Names, err = names.Load(ctx, deployments); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (s *Session) routerPort(node string, at registers) string {
 }
 
 // openHosts opens all nodes at once, because each waits for its replica.
-func (s *Session) openHosts(ctx context.Context, nodes []ovn.Node) error {
+func (s *Session) openHosts(ctx context.Context, nodes []snapshot.Member) error {
 	opened := make([]*node, len(nodes))
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
@@ -165,7 +165,7 @@ func (s *Session) openHosts(ctx context.Context, nodes []ovn.Node) error {
 
 // openAbsent opens the nodes whose replicas can't be asked, unless that concerns all nodes: it
 // puts them in the place of their errors.
-func (s *Session) openAbsent(ctx context.Context, nodes []ovn.Node, opened []*node, errs []error) {
+func (s *Session) openAbsent(ctx context.Context, nodes []snapshot.Member, opened []*node, errs []error) {
 	isOpen := func(n *node) bool { return n != nil }
 	if !slices.ContainsFunc(opened, isOpen) {
 		return
@@ -180,7 +180,7 @@ func (s *Session) openAbsent(ctx context.Context, nodes []ovn.Node, opened []*no
 	}
 }
 
-func openNode(ctx context.Context, recorded ovn.Node) (*node, error) {
+func openNode(ctx context.Context, recorded snapshot.Member) (*node, error) {
 	opened, err := host.Open(ctx, recorded.Name, recorded.Dir)
 	if err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func openNode(ctx context.Context, recorded ovn.Node) (*node, error) {
 	return n, nil
 }
 
-func newNode(opened *host.Host, of ovn.Node, trust answer.Fidelity) *node {
+func newNode(opened *host.Host, of snapshot.Member, trust answer.Fidelity) *node {
 	n := &node{Host: opened, dir: of.Dir, trust: trust}
 	n.pipelines = sync.OnceValues(func() (pipelines, error) { return readPipelines(n.zone.rules, of.Dir, opened, n.zone.Node(n.Name).OVS) })
 	return n

@@ -4,10 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/workdir"
 )
 
 // OpenFolder opens a session on the nodes of a set, or on the one node of a workdir.
@@ -23,18 +22,18 @@ func OpenFolder(ctx context.Context, folder string, options Options) (*Session, 
 // newest copies of its databases, also where a workdir has nothing but them.
 func OpenSet(ctx context.Context, all *snapshot.Snapshot, options Options) (*Session, error) {
 	switches := snapshot.WithSwitch(all.Nodes())
-	var nodes []ovn.Node
+	var nodes []snapshot.Member
 	for _, n := range switches {
 		wd, err := n.Workdir()
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(nodes, ovn.Node{Name: n.Name, Dir: wd})
+		nodes = append(nodes, snapshot.Member{Name: n.Name, Dir: wd})
 	}
-	return open(ctx, nodes, func() ([]*ovn.Deployment, []string, error) {
+	return open(ctx, nodes, func() ([]*snapshot.Deployment, []string, error) {
 		deployments, remarks, err := all.Deployments(ctx)
 		for _, deployment := range deployments {
-			deployment.Nodes = slices.DeleteFunc(deployment.Nodes, func(n ovn.Node) bool {
+			deployment.Nodes = slices.DeleteFunc(deployment.Nodes, func(n snapshot.Member) bool {
 				return !slices.ContainsFunc(switches, func(known *snapshot.Node) bool { return known.Name == n.Name })
 			})
 		}
@@ -51,7 +50,7 @@ func Complete(ctx context.Context, s *snapshot.Snapshot, text string) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	defer ovn.CloseAll(deployments)
+	defer snapshot.CloseAll(deployments)
 	found, err := names.Load(ctx, deployments)
 	if err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"

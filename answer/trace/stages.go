@@ -9,10 +9,10 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/ovn/rules"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/pass"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 )
 
 // pipelines knows what the tables of a node's bridges are for.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/snapshot/names"
 )
 
 // tap is an interface at which packets were captured. It knows which packets the endpoints behind

@@ -16,10 +16,10 @@ import (
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/frame"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // oneNode returns a session on a node whose switch blue has the ports vm1, which carries the

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"

@@ -10,9 +10,9 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // trustOf returns how faithful the replica of a node is, and what it lacks.

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // TestErrorsWithoutTheirPacket asks about ICMP errors as flows, which lack the packet inside: one

@@ -7,18 +7,19 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/rules"
 )
 
 // zone is a deployment, or a zone of OVN interconnection, with what answers read of it.
 type zone struct {
-	*ovn.Deployment
+	*snapshot.Deployment
 	rules *rules.Rules // nil without SB
 	// encaps returns the chassis by their tunnel addresses.
 	encaps func() map[netip.Addr][]follow.Chassis
 }
 
-func newZone(deployment *ovn.Deployment) *zone {
+func newZone(deployment *snapshot.Deployment) *zone {
 	made := &zone{Deployment: deployment}
 	made.encaps = sync.OnceValue(made.readEncaps)
 	if deployment.SB != nil {

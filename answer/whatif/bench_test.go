@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
+	"ovs-offline/workdir"
 )
 
 // BenchmarkChange measures changes of a deployment with more than 13,000 logical flows, on
@@ -37,7 +37,7 @@ func BenchmarkChange(b *testing.B) {
 	d := ovndb.NewDeployment(b, ovs.NBSchema, ovs.SBSchema, ovs.Schema)
 	began := time.Now()
 	s, err := Open(b.Context(), Options{Dir: dir, Runtime: rt, NB: d.NB, SB: d.SB,
-		Nodes: []ovn.Node{{Name: "worker", Dir: worker(b, d.OVS)}}})
+		Nodes: []snapshot.Member{{Name: "worker", Dir: worker(b, d.OVS)}}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ovs-offline/internal/ovn"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/snapshot"
 )
 
 // Collision is a table of integration bridges in which flows of a stage of a logical pipeline stand beside flows that
@@ -25,7 +26,7 @@ func (c Collision) String() string {
 }
 
 // collisions returns the collisions of what is installed on nodes, in the order of tables.
-func (m *moment) collisions(nodes []ovn.Node) ([]Collision, error) {
+func (m *moment) collisions(nodes []snapshot.Member) ([]Collision, error) {
 	found := map[int]*Collision{}
 	for _, node := range nodes {
 		own, logical := map[int]bool{}, map[int]string{} // the tables of flows, and the UUID of a logical flow of each table

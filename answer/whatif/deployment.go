@@ -8,18 +8,17 @@ import (
 	"strings"
 
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/release"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // Deployment is nodes with the files of the OVN databases that they share, which the daemons of
 // a Session copy.
 type Deployment struct {
-	Nodes   []ovn.Node
+	Nodes   []snapshot.Member
 	NB, SB  string
 	Remarks []string
 }
@@ -65,7 +64,7 @@ func (d *Deployment) add(name string, wd *workdir.Dir) {
 		d.Remarks = append(d.Remarks, fmt.Sprintf("%s is left out: its OVS database was not collected, and start has not made one of what was printed", name))
 		return
 	}
-	d.Nodes = append(d.Nodes, ovn.Node{Name: name, Dir: wd})
+	d.Nodes = append(d.Nodes, snapshot.Member{Name: name, Dir: wd})
 }
 
 func (d *Deployment) check() error {

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime/process"
@@ -22,6 +20,7 @@ import (
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // TestZonesAreComputedOneAtATime asks about nodes of OVN interconnection, each of which has
@@ -110,7 +109,7 @@ func TestNewPortIsBound(t *testing.T) {
 	}
 	t.Cleanup(func() { scratch.Release(dir) })
 	s, err := Open(t.Context(), Options{Dir: dir, Runtime: process.New(process.Options{Folders: dir.RuntimeFolders()}),
-		NB: wd.Database(workdir.NB), SB: wd.Database(workdir.SB), Nodes: []ovn.Node{{Name: "node", Dir: wd}}})
+		NB: wd.Database(workdir.NB), SB: wd.Database(workdir.SB), Nodes: []snapshot.Member{{Name: "node", Dir: wd}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,16 +16,16 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/internal/command"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/ovn/names"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // live is a running set of the lab.
@@ -188,7 +188,7 @@ func (l *live) collect(dir *workdir.Dir) Options {
 		if err := os.WriteFile(path, []byte(learned), 0o600); err != nil {
 			l.t.Fatal(err)
 		}
-		o.Nodes = append(o.Nodes, ovn.Node{Name: node, Dir: wd})
+		o.Nodes = append(o.Nodes, snapshot.Member{Name: node, Dir: wd})
 	}
 	return o
 }

@@ -9,6 +9,7 @@ import (
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/versions"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
 )
 
 // Rehearsal is what changes with an upgrade: what "what-if --ovn-version -o json" prints.
@@ -132,7 +133,7 @@ func absent(ctx context.Context, d Deployment) ([]string, error) {
 }
 
 // waiting returns the nodes whose ovn-controllers do nothing while ovn-northd is of another release.
-func waiting(ctx context.Context, nodes []ovn.Node) (found []string, err error) {
+func waiting(ctx context.Context, nodes []snapshot.Member) (found []string, err error) {
 	for _, node := range nodes {
 		content, _, err := file.Read(ctx, node.Dir.SwitchDatabase(), "Open_vSwitch")
 		if err != nil {

@@ -10,10 +10,10 @@ import (
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // Upgrade asks what other releases of OVN and Open vSwitch make of the databases of a deployment.

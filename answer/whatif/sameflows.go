@@ -6,11 +6,12 @@ import (
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/snapshot"
 )
 
 // compareFlows compares the flows of the nodes in two phases, and returns the nodes whose flows differ. It returns nil if
 // the phases have different tables: a release that adds a table gives the others new numbers, and moves values to other registers.
-func compareFlows(nodes []ovn.Node, before, after moment) ([]NodeResult, error) {
+func compareFlows(nodes []snapshot.Member, before, after moment) ([]NodeResult, error) {
 	was, err := before.tables()
 	if err != nil {
 		return nil, err

@@ -14,21 +14,21 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/answer/flowdiff"
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // Options are the options of Open.
 type Options struct {
-	Dir     *workdir.Dir    // the folder of the daemons, locked: scratch.Lock
-	Runtime runtime.Runtime // with the programs of the nodes' release, for Dir
-	Central runtime.Runtime // with the programs of the databases and ovn-northd; nil for Runtime
-	NB, SB  string          // the paths of the databases of the deployment
-	Nodes   []ovn.Node      // whose flows are computed
+	Dir     *workdir.Dir      // the folder of the daemons, locked: scratch.Lock
+	Runtime runtime.Runtime   // with the programs of the nodes' release, for Dir
+	Central runtime.Runtime   // with the programs of the databases and ovn-northd; nil for Runtime
+	NB, SB  string            // the paths of the databases of the deployment
+	Nodes   []snapshot.Member // whose flows are computed
 	// Progress is called with what is done; it may be nil.
 	Progress func(text string)
 	Anew     bool // compute all logical flows anew: scratch.Options

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // TestRecordedSessionsStayAsTheyWere makes a node a gateway between two others, of which the
@@ -61,7 +61,7 @@ func applied(t *testing.T, wd *workdir.Dir, args ...string) *Result {
 	}
 	defer scratch.Release(dir)
 	s, err := Open(t.Context(), Options{Dir: dir, Runtime: process.New(process.Options{Folders: dir.RuntimeFolders()}),
-		NB: wd.Database(workdir.NB), SB: wd.Database(workdir.SB), Nodes: []ovn.Node{{Name: "node", Dir: wd}}})
+		NB: wd.Database(workdir.NB), SB: wd.Database(workdir.SB), Nodes: []snapshot.Member{{Name: "node", Dir: wd}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn/names"
+	"ovs-offline/snapshot/names"
 )
 
 // Traces are the answers to a question about a packet without and with the change. The change can add

@@ -13,12 +13,12 @@ import (
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // trace follows the packet of a question with the flows that are computed now.
@@ -71,13 +71,13 @@ type Replica interface {
 type replicas struct {
 	nodes []Replica
 	dirs  []*workdir.Dir
-	zone  *ovn.Deployment
+	zone  *snapshot.Deployment
 }
 
 // makeReplicas makes the workdirs of replicas with the flows that are computed now. name begins the names of their
 // folders. The caller closes them, also after an error.
 func (s *Session) makeReplicas(ctx context.Context, name string, replicaAt func(path string) Replica) (*replicas, error) {
-	made := &replicas{zone: &ovn.Deployment{}}
+	made := &replicas{zone: &snapshot.Deployment{}}
 	for i, node := range s.options.Nodes {
 		path := filepath.Join(scratch.Replicas(s.options.Dir), fmt.Sprint(name, i))
 		wd, err := workdir.Lock(path)
@@ -88,7 +88,7 @@ func (s *Session) makeReplicas(ctx context.Context, name string, replicaAt func(
 		if err := s.fill(ctx, node, wd); err != nil {
 			return made, fmt.Errorf("node %s: %w", node.Name, err)
 		}
-		made.zone.Nodes = append(made.zone.Nodes, ovn.Node{Name: node.Name, Dir: wd})
+		made.zone.Nodes = append(made.zone.Nodes, snapshot.Member{Name: node.Name, Dir: wd})
 	}
 	return made, nil
 }
@@ -102,7 +102,7 @@ func (r *replicas) open(ctx context.Context, runtime string, programs versions.P
 		r.zone.Close()
 		return nil, err
 	}
-	return trace.Open(ctx, []*ovn.Deployment{r.zone}, trace.Options{Computed: true})
+	return trace.Open(ctx, []*snapshot.Deployment{r.zone}, trace.Options{Computed: true})
 }
 
 // close ends the replicas.
@@ -116,7 +116,7 @@ func (r *replicas) close(ctx context.Context) (err error) {
 }
 
 // openDatabases opens the databases of a deployment whose nodes have copies of the same.
-func openDatabases(ctx context.Context, deployment *ovn.Deployment) (err error) {
+func openDatabases(ctx context.Context, deployment *snapshot.Deployment) (err error) {
 	of := deployment.Nodes[0].Dir
 	if deployment.NB, err = file.OpenIndex(ctx, of.Database(workdir.NB)); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (r *replicas) start(ctx context.Context, runtime string, programs versions.
 
 // fill makes a workdir like the node's, with the databases and flows that are computed
 // now. Files that stay as they were collected are linked, since no replica changes them.
-func (s *Session) fill(ctx context.Context, node ovn.Node, wd *workdir.Dir) error {
+func (s *Session) fill(ctx context.Context, node snapshot.Member, wd *workdir.Dir) error {
 	manifest, err := node.Dir.Manifest()
 	if err != nil {
 		return err

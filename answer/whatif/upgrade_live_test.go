@@ -17,7 +17,6 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
@@ -25,6 +24,7 @@ import (
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // upgrading upgrades a live deployment to the programs of a root file system. The new ones end with the test.

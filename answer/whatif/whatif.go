@@ -6,10 +6,10 @@ import (
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // Question is what to compute: the effect of a change, or of another NB database, on a

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // backup is the backup of a database.

@@ -14,7 +14,7 @@ import (
 
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/kube"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // survey holds the pods of a cluster by namespace and label. Each list is queried once,

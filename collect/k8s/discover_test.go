@@ -21,7 +21,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/collect/k8s"
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // failing is an executor that records which containers get commands, and runs none.

@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"ovs-offline/collect/k8s"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
+	"ovs-offline/workdir"
 )
 
 // TestWhatBelongsToTheMachine collects a live node with a restarted container: what the programs of OVN

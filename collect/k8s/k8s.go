@@ -17,8 +17,8 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/kube"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // Options select what to collect of a cluster.

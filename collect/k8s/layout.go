@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // podContainer selects containers: the pods that a label selects, and the name of

@@ -10,7 +10,7 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/kube"
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 const (

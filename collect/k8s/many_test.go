@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"ovs-offline/collect/k8s"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // logged records which commands run in which containers, and breaks the streams of some

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/recording"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // nodeSource is a collect.Source that is a live node of a cluster.

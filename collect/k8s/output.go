@@ -7,7 +7,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // The outcomes of a node.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // The following shell texts run in a pod. They consist of constants and of the table of

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/services"
+	"ovs-offline/workdir/recording"
+	"ovs-offline/workdir/services"
 )
 
 // annotationVIP has the addresses of a service that kube-ovn made of a SwitchLBRule.

@@ -15,8 +15,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"ovs-offline/collect/k8s"
-	"ovs-offline/internal/services"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/services"
 )
 
 // TestServicesOfKubeOVN collects the names of services where the databases have only their

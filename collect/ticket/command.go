@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
 	"ovs-offline/internal/tracetext"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // command is a recorded command that a line runs, or names in a heading or a sentence.

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 var (

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // shape is how the lines of an output look that no header announces.

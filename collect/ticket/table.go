@@ -7,9 +7,9 @@ import (
 
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // isTable reports whether the command prints the rows of a table.

@@ -11,12 +11,12 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
 	"ovs-offline/internal/tracetext"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/raft"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // MaxBytes is the size of the longest text that Split takes.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/recording"
 	"ovs-offline/internal/tracetext"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // traceOf returns an empty reader for a command that asks about a packet, nil for another.

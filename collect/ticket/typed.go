@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/recording"
+	"ovs-offline/workdir/recording"
 )
 
 // maxTyped is the length of the longest command line that ReadTyped returns the words of, in bytes.

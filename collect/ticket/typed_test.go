@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/recording"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/workdir/recording"
 )
 
 // TestTypedCommandsAreReadAsShellsDo checks the words of commands in tickets, scripts and guides, and what of them

@@ -57,27 +57,6 @@ func portTitle(port, kind string, ids map[string]string, addresses []string) str
 	return "port " + Called(PortName(port, kind, ids, addresses), port)
 }
 
-// SwitchPortsCalled returns the names in OVN, and those of users, of the ports of switches that have a name as one of them.
-func SwitchPortsCalled(name string, deployments []*Deployment) (all []string, err error) {
-	name = strings.TrimPrefix(name, "pod/") // as trace takes it
-	use := func(port, called string) {
-		if port == name || called == name {
-			all = append(all, port, called)
-		}
-	}
-	for _, d := range deployments {
-		if d.NB != nil {
-			err = EachSwitchPort(d.NB, func(p *SwitchPort) { use(p.Name, p.Called()) })
-		} else {
-			err = EachBinding(d.SB, func(b Binding) { use(b.Port, PortName(b.Port, b.Type, b.IDs, b.Addresses)) })
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
 // UserDefinedNetwork returns the name by which a user knows a user-defined network: NAMESPACE/NAME, or NAME
 // for one of the cluster (go-controller/pkg/util, ParseNetworkName).
 func UserDefinedNetwork(network string) string {

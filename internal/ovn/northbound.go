@@ -1,3 +1,5 @@
+// Package ovn reads the rows of OVN's databases that many ask for: the logical network, chassis, the bindings of ports, and the settings
+// of ovn-controllers. It also says what users call a row.
 package ovn
 
 import (

@@ -8,11 +8,11 @@ import (
 	"os"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/workdir"
 )
 
 // The names on the command line of the runtimes other than container engines.

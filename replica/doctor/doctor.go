@@ -13,12 +13,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/workdir"
 )
 
 // Check is the result of one check.

@@ -17,8 +17,8 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/workdir"
 )
 
 // AddOptions are the options of Add.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/image"
@@ -21,6 +20,7 @@ import (
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/collected"
+	"ovs-offline/workdir"
 )
 
 const report = "../../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"

@@ -14,8 +14,8 @@ import (
 
 	"ovs-offline/internal/filelock"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // The names in the folder of an image.

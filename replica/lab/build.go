@@ -13,9 +13,7 @@ import (
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
@@ -23,6 +21,8 @@ import (
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // SourceKind is the kind of the source of a collection that was made of commands.

@@ -12,7 +12,6 @@ import (
 
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/lab"
@@ -20,6 +19,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // build carries out the commands of a text in a new workdir.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/node"
+	"ovs-offline/snapshot/node"
 )
 
 // readDatabase reads a command line of a tool of a database: options, and subcommands separated by "--". If one of these is

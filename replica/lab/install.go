@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // install makes what was built the collections of the workdir. Of commands of OVN alone, ovn-northd makes the southbound

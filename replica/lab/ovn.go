@@ -12,12 +12,12 @@ import (
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 const (

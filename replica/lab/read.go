@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 const (

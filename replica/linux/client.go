@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // ErrNone is wrapped when a replica has no network namespaces: none were recorded, or this machine can't have

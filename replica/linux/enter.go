@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/netns"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/netns"
 )
 
 // Enter returns the command line that runs a program in a restored network namespace of a replica. The name is that

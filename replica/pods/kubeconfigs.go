@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Which kubeconfig a start used is kept in the user's own state folder, not in the workdir:

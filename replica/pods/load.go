@@ -11,9 +11,9 @@ import (
 	"io"
 	"strings"
 
-	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/kube"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir/bundle"
 )
 
 var (

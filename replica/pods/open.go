@@ -18,8 +18,8 @@ import (
 
 	"ovs-offline/internal/kube"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/workdir"
 )
 
 // Recorded returns the host that the replica of a workdir, whose replica.json has its place,

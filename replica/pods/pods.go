@@ -15,8 +15,8 @@ import (
 
 	"ovs-offline/internal/kube"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // Name is the name of the runtime on the command line.

@@ -16,8 +16,8 @@ import (
 	"ovs-offline/internal/kube"
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/workdir"
 )
 
 // PlaceOf returns where in a cluster the replica of a workdir was started, even if that

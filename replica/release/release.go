@@ -9,9 +9,9 @@ import (
 
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // Options are the options of Programs.

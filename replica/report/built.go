@@ -6,7 +6,7 @@ import (
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // built counts what became of the commands that a node was made from.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/internal/netns"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/workdir/netns"
 )
 
 // Title returns the name of the namespace for people.

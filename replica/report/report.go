@@ -11,8 +11,8 @@ import (
 
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
 )
 
 // Format is the version of the document, its key "version".

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/recording"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/workdir/recording"
 )
 
 // PrintSummary prints the part of the report that start shows. The whole is in a file.

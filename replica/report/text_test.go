@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 func TestReportCountsUnlistedEntries(t *testing.T) {

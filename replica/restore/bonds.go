@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/command"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // liveBond is a bond of the database as bond/show recorded it.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"ovs-offline/internal/node"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/snapshot/node"
 )
 
 // Bridge is a bridge of the database.

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/node"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica/report"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/workdir"
 )
 
 // restoreDatapathPorts gives ports their numbers in the live datapath

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strconv"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore/tables"
+	"ovs-offline/workdir"
 )
 
 // editFailMode keeps each bridge in the fail mode that the live one was in.

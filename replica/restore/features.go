@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // kernelFeatures returns the features of a Linux kernel datapath that differ from a

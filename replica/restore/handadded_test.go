@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/files"
+	"ovs-offline/workdir"
 )
 
 // filesAddedByHand checks that stp/show, rstp/show and dpif/show are used

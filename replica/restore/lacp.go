@@ -6,10 +6,10 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/packet"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // lacpPorts are the ports of the database that lacp/show recorded.

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // restoreFDB adds the MAC addresses that the live bridges had learned, as static

@@ -12,13 +12,13 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/logging"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/trace"
+	"ovs-offline/workdir"
 )
 
 // liveNode is a node with real daemons, whose datapath is a dummy that behaves

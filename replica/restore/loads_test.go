@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // held returns a bridge's flows as the switch holds them.

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // Monitors

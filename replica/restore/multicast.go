@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/packet"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // Multicast groups

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/node"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/workdir"
 )
 
 // Native tunnels

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // Recorded reads the output of commands on the live node.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // precedence holds pairs of ports of one bridge: NORMAL floods to the first before it

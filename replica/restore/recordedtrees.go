@@ -4,10 +4,10 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/packet"
+	"ovs-offline/workdir"
 )
 
 // tree is a bridge's spanning tree as it was recorded.

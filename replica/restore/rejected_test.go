@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // counted counts how often flows or groups are sent.

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // restoreBFD sets whether each BFD session forwards, because the replica has no peers.

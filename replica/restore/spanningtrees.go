@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/packet"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // editSpanningTrees turns the trees off, and requests the port numbers in them.

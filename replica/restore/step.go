@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore/tables"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // Step is one cause of different answers and its remedy. Steps of Edits run on

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Finder returns the runtimes for the daemons of a workdir. What runs programs takes one from its caller, and so need not

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // nodeDaemons is the folders and daemons of one node.

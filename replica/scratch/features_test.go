@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // TestFlowsHaveMetersThatTheControllerLearnsOfLate delays what the servers of the databases answer to ovn-controller,

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 const (

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
@@ -20,6 +19,7 @@ import (
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // ofWorker returns options for the capture of the worker of Kubernetes.

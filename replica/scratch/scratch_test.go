@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/daemons/ovs"
@@ -18,6 +17,7 @@ import (
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // options returns the options for a Scratch in a new folder.

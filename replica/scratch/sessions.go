@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir"
 )
 
 // Gateways of a group watch each other, and other nodes watch them, by BFD in their

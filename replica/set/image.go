@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"ovs-offline/internal/bundle"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/image/build"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/bundle"
 )
 
 // Image returns the image in which the replicas of the selected nodes run, for a file that

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/workdir"
 )
 
 // The memory of a replica beside what ovs-vswitchd loads, measured: an ovsdb-server takes 5.5

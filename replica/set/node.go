@@ -7,7 +7,6 @@ import (
 
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/pods"
@@ -15,6 +14,7 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // Node is a node of a snapshot, and the runtimes in which its replica can run.

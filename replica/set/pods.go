@@ -5,12 +5,12 @@ import (
 	"errors"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/pods"
 	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/report"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // StartInPods starts replicas of the selected nodes in the pods of a cluster, and

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // EndScratch ends what commands that computed flows have left in the workdirs, if they were

@@ -3,8 +3,8 @@ package set
 import (
 	"context"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/workdir"
 )
 
 // Shown returns the sockets and ports of the running replica.

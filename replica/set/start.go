@@ -7,10 +7,10 @@ import (
 	"os"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // Start starts replicas of the selected nodes, several at once where this machine has the

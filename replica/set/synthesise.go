@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"ovs-offline/internal/fault"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/synth"
 	"ovs-offline/snapshot"
+	"ovs-offline/workdir"
 )
 
 // Synthesise makes up the switch of a workdir for which only OVN databases were collected, or of

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica"
 	"ovs-offline/replica/synth"
@@ -19,6 +18,7 @@ import (
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/trace"
+	"ovs-offline/workdir"
 )
 
 // TestTracesOfSynthesisedSwitches compares the datapath actions of ofproto/trace on

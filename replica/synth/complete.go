@@ -10,12 +10,12 @@ import (
 
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // computedSource is the kind of the source of a southbound database that was computed.

@@ -13,13 +13,13 @@ import (
 
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica"
 	"ovs-offline/replica/release"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // run is a run of the programs for some chassis.

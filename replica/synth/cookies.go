@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // cookies is what the recorded flows of nodes tell about logical flows whose UUIDs are not known: the

@@ -7,8 +7,8 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
 )
 
 // addFile stages a copy of a file.

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/release"
+	"ovs-offline/workdir"
 )
 
 // All is the name that selects all chassis.

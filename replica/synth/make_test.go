@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica"
@@ -19,6 +18,7 @@ import (
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/collected"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // worker makes a workdir with the OVN databases of a captured worker, which have two

@@ -12,10 +12,10 @@ import (
 	"sync"
 
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/workdir"
 )
 
 // Printed makes the OVN databases of nodes of which only printed tables were collected, with the schema

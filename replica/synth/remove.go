@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/workdir"
 )
 
 // removeOthers removes the switches in and below the workdir that targets does not list,

@@ -26,7 +26,7 @@ const (
 )
 
 // rooms are the folders of the top level, in the order in which data and then questions go through them.
-var rooms = []string{"sosreport", "collect", "snapshot", "replica", "answer", "cmd", "mcp", "pkg", "internal", "test", "scripts"}
+var rooms = []string{"sosreport", "collect", "workdir", "snapshot", "replica", "answer", "cmd", "mcp", "pkg", "internal", "test", "scripts"}
 
 func main() {
 	check := flag.Bool("check", false, "fail if the tables are stale, and change nothing")

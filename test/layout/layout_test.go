@@ -94,7 +94,7 @@ func TestViolations(t *testing.T) {
 		"internal imports product": {imports{"internal/a": {"replica/report"}, "replica/report": nil},
 			[]string{"internal/a imports replica/report: internal may import only pkg/..., itself"}},
 		"a collector that knows daemons": {imports{"collect/k8s": {"replica/runtime"}, "replica/runtime": nil},
-			[]string{"collect/k8s imports replica/runtime: collect may import only sosreport, internal/..., pkg/..., itself"}},
+			[]string{"collect/k8s imports replica/runtime: collect may import only sosreport, workdir/..., internal/..., pkg/..., itself"}},
 		"an answer behind a door of a replica": {imports{"answer/trace": {"replica/scratch", "replica/restore"},
 			"replica/scratch": nil, "replica/restore": nil},
 			[]string{"answer/trace imports replica/restore: answer may import only " + strings.Join(allowed()["answer"], ", ") +

@@ -56,18 +56,19 @@ func violations(all imports) []string {
 func allowed() map[string][]string {
 	return map[string][]string{
 		".":   {"cmd", "internal/garbage"},
-		"cmd": {"mcp", "answer/...", "replica/...", "collect/...", "snapshot", "internal/...", "pkg/..."},
-		"mcp": {"answer/...", "collect", "replica", "replica/report", "replica/runtime", "replica/set", "snapshot",
+		"cmd": {"mcp", "answer/...", "replica/...", "collect/...", "snapshot/...", "workdir/...", "internal/...", "pkg/..."},
+		"mcp": {"answer/...", "collect", "replica", "replica/report", "replica/runtime", "replica/set", "snapshot/...", "workdir",
 			"internal/...", "pkg/..."},
 		// What answers ask of replicas: their state and reports, network namespaces, programs of a release, scratch daemons.
 		"answer": {"replica", "replica/linux", "replica/release", "replica/report", "replica/runtime", "replica/scratch",
-			"snapshot", "internal/...", "pkg/..."},
+			"snapshot/...", "workdir/...", "internal/...", "pkg/..."},
 		// A capture to compare may be a report that was not collected yet.
-		"answer/compare": {"answer/...", "collect", "snapshot", "internal/...", "pkg/..."},
-		"replica":        {"snapshot", "internal/...", "pkg/..."},
-		"snapshot":       {"internal/...", "pkg/..."},
-		"collect":        {"sosreport", "internal/...", "pkg/..."},
-		"sosreport":      {"internal/...", "pkg/..."},
+		"answer/compare": {"answer/...", "collect", "snapshot/...", "workdir/...", "internal/...", "pkg/..."},
+		"replica":        {"snapshot/...", "workdir/...", "internal/...", "pkg/..."},
+		"snapshot":       {"workdir/...", "internal/...", "pkg/..."},
+		"collect":        {"sosreport", "workdir/...", "internal/...", "pkg/..."},
+		"sosreport":      {"workdir/...", "internal/...", "pkg/..."},
+		"workdir":        {"internal/...", "pkg/..."},
 		"internal":       {"pkg/..."},
 		// Others build on these packages: they know nothing of the house but its smallest tools.
 		"pkg":     {"internal/interrupt", "internal/lazyregexp", "internal/lines", "internal/phrase"},

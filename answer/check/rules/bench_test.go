@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
 )
@@ -13,7 +13,7 @@ import (
 // BenchmarkDatabases lets all rules look at the databases of a cluster of 500 nodes with 20,000 pods.
 func BenchmarkDatabases(b *testing.B) {
 	large := ovndb.Generate(b, ovs.NBSchema, ovs.SBSchema, 20_000, 1000)
-	opened := &ovn.Deployment{}
+	opened := &snapshot.Deployment{}
 	for path, index := range map[string]**file.Index{large.NB: &opened.NB, large.SB: &opened.SB} {
 		x, err := file.OpenIndex(b.Context(), path)
 		if err != nil {
@@ -23,7 +23,7 @@ func BenchmarkDatabases(b *testing.B) {
 		*index = x
 	}
 	for b.Loop() {
-		c := rule.Of([]*ovn.Deployment{opened}, rule.Programs{})
+		c := rule.Of([]*snapshot.Deployment{opened}, rule.Programs{})
 		found := 0
 		for _, r := range All() {
 			var err error

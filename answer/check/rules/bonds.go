@@ -8,8 +8,8 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/workdir"
 )
 
 // bondMemberDown finds the members of bonds that carry no packets, and the bonds that carry none.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir"
 )
 
 // bridgeWithoutFlows finds the bridges that drop every packet: they have no flows. A bridge whose

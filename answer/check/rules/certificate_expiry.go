@@ -8,7 +8,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // expiresSoon is how long a certificate has to be valid after the node was recorded.

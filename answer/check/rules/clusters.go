@@ -7,7 +7,7 @@ import (
 
 	"ovs-offline/answer/cluster"
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // clusters finds what is wrong with clustered databases, from the files of their members, and else from

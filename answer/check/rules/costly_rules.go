@@ -7,7 +7,7 @@ import (
 	"ovs-offline/answer/flows"
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Bounds of the numbers of flows above which a rule has a finding.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // maxUnitMemory is the memory in bytes above which a daemon of OVN has too much: 5 GiB.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/workdir"
 )
 
 // Bounds of the numbers of a datapath above which it has a finding.

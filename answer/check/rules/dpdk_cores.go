@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
 )
 
 // dpdkCores finds processors that DPDK's threads were not given, or share with others.

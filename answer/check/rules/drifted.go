@@ -6,7 +6,7 @@ import (
 
 	"ovs-offline/answer/drift"
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // mostDrift is the size in bytes of the dumps of a node above which its flows are not computed again:

@@ -8,7 +8,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/iproute"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // encapAddress finds the addresses of tunnels that the node does not have.

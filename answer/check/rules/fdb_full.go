@@ -7,9 +7,9 @@ import (
 	"strconv"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir"
 )
 
 // usualTableSize is the size of a bridge's table of MAC addresses if no setting gives another one

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/node"
+	"ovs-offline/snapshot/node"
 )
 
 // interfaceWithoutLogicalPort finds the interfaces whose iface-id names no logical port.

@@ -16,9 +16,9 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/daemonlog"
-	"ovs-offline/internal/recording"
 	"ovs-offline/internal/show"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // logs lets all rules in logs/ look at the logs of a node, which are read once.

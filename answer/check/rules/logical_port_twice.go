@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/snapshot/node"
 )
 
 // logicalPortTwice finds the logical ports that several interfaces of a node name.

@@ -13,9 +13,9 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/daemonlog"
-	"ovs-offline/internal/recording"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // TestLogRulesFindTheirLines checks each rule with the lines in its own file, and that the lines of

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/node"
+	"ovs-offline/snapshot/node"
 )
 
 // mappedBridgeMissing finds the physical networks whose bridge does not exist.

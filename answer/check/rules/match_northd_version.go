@@ -6,8 +6,8 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/workdir"
 )
 
 // matchNorthdVersion finds the nodes whose ovn-controller stops while ovn-northd has another version.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/workdir"
 )
 
 // megaflowLimit finds the datapaths that have nearly as many flows as ovs-vswitchd allows.

@@ -12,8 +12,8 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
 )
 
 // outputToMissingPort finds flows and groups that send packets to a missing port of their bridge. Mostly somebody deleted the port, and

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 //go:embed packages/*.yaml

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/node"
+	"ovs-offline/snapshot/node"
 )
 
 // patchWithoutPeer finds the patch ports whose peer does not exist, or names another port.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir"
 )
 
 // deadVLAN is DEAD_VLAN_TAG of neutron-openvswitch-agent, a number that no VLAN has.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/snapshot/node"
 )
 
 // portNotClaimed finds the interfaces of a node whose logical port is bound to no chassis, or that

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/snapshot/node"
 )
 
 // portRequestedElsewhere finds the interfaces of a node whose logical port was requested for other

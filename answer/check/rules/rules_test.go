@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/ovn"
 	"ovs-offline/pkg/ovsdb/file"
+	"ovs-offline/snapshot"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/ovndb"
@@ -96,9 +96,9 @@ func setOf(texts []string) []any {
 // findings returns what a rule finds in the network, a line for each finding, in order.
 func (n *network) findings(t *testing.T, r rule.Rule) []string {
 	t.Helper()
-	opened := &ovn.Deployment{NB: index(t, ovs.NBSchema, n.nb, n.nbDate), SB: index(t, ovs.SBSchema, n.sb, n.sbDate)}
+	opened := &snapshot.Deployment{NB: index(t, ovs.NBSchema, n.nb, n.nbDate), SB: index(t, ovs.SBSchema, n.sb, n.sbDate)}
 	lines := findingsIn(t, r, opened)
-	known := &ovn.Deployment{NB: declared(t, r, opened, n.nb, ovs.NBSchema),
+	known := &snapshot.Deployment{NB: declared(t, r, opened, n.nb, ovs.NBSchema),
 		SB: declared(t, r, opened, n.sb, ovs.SBSchema)}
 	partly := r.OnlySome(&rule.Deployment{Deployment: known}) != "" // it says which tables it has not looked at
 	if alone := findingsIn(t, r, known); len(alone) > len(lines) || len(alone) < len(lines) && !partly {
@@ -110,12 +110,12 @@ func (n *network) findings(t *testing.T, r rule.Rule) []string {
 
 // declared returns the database of some rows with the tables and columns that a rule says it reads. It leaves out a
 // column if the rule lacks nothing without it.
-func declared(t *testing.T, r rule.Rule, whole *ovn.Deployment, rows ovndb.Rows, schema string) *file.Index {
+func declared(t *testing.T, r rule.Rule, whole *snapshot.Deployment, rows ovndb.Rows, schema string) *file.Index {
 	t.Helper()
 	probe, kept, known := index(t, schema, rows, 0), ovndb.Rows{}, map[string]file.KnownTable{}
 	isNeeded := func(table string, columns []string) bool {
 		probe.OnlyParts(map[string]file.KnownTable{table: {All: true, Columns: columns}})
-		d := &ovn.Deployment{NB: whole.NB, SB: whole.SB}
+		d := &snapshot.Deployment{NB: whole.NB, SB: whole.SB}
 		if schema == ovs.NBSchema {
 			d.NB = whole.NB.WithParts(probe)
 		} else {
@@ -160,9 +160,9 @@ func declared(t *testing.T, r rule.Rule, whole *ovn.Deployment, rows ovndb.Rows,
 }
 
 // findingsIn returns what a rule finds in a deployment, a line for each finding, in order.
-func findingsIn(t *testing.T, r rule.Rule, opened *ovn.Deployment) []string {
+func findingsIn(t *testing.T, r rule.Rule, opened *snapshot.Deployment) []string {
 	t.Helper()
-	c := rule.Of([]*ovn.Deployment{opened}, rule.Programs{})
+	c := rule.Of([]*snapshot.Deployment{opened}, rule.Programs{})
 	var lines []string
 	found := func(f rule.Finding) {
 		f = r.Finish(f)
@@ -232,7 +232,7 @@ func TestRulesFindNothingInNothing(t *testing.T) {
 			continue
 		}
 		expect.Equal(t, newNetwork().findings(t, r), nil, r.Name)
-		c := rule.Of([]*ovn.Deployment{{}}, rule.Programs{})
+		c := rule.Of([]*snapshot.Deployment{{}}, rule.Programs{})
 		found := func(f rule.Finding) { t.Errorf("%s found %s in no database", r.Name, f.What) }
 		var err error
 		if r.Case != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/snapshot/node"
 )
 
 // tunnelMissing finds the chassis to which a node has no tunnel.

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/snapshot/node"
 )
 
 // tunnelToNowhere finds the tunnels of the integration bridge to addresses that no chassis has.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/snapshot/node"
 )
 
 // withTunnels calls use with the chassis of a node, all chassis, and the tunnels of the node. It does

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/rule"
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // unitNotRunning finds the units of Open vSwitch and OVN that are enabled on a node and do not run, or

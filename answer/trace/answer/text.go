@@ -9,9 +9,9 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"ovs-offline/internal/ovn/rules"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/snapshot/rules"
 )
 
 // Options select what Write prints.

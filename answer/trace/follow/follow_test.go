@@ -14,13 +14,13 @@ import (
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/replica"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // node makes a workdir of a switch that setup configures, and returns its path.

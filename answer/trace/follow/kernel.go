@@ -12,10 +12,10 @@ import (
 	wire "ovs-offline/answer/trace/frame"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/netns"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/pkg/openflow/pass"
 	"ovs-offline/replica/linux"
+	"ovs-offline/workdir/netns"
 )
 
 // intoKernel continues in the kernel of the node, which the frame enters by a device.

@@ -8,8 +8,8 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // marking is a node whose kernel marks DNS, and routes from p2 to p3.

@@ -9,9 +9,9 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 const ping = "icmp,dl_src=0a:00:00:00:00:01,dl_dst=0a:00:00:00:00:02,nw_src=10.0.0.1,nw_dst=10.0.0.2,nw_ttl=64,icmp_type=8,icmp_code=0"

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/follow"
-	"ovs-offline/internal/ovn/names"
 	"ovs-offline/snapshot"
+	"ovs-offline/snapshot/names"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
 )

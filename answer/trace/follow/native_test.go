@@ -6,9 +6,9 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // native starts replicas of two nodes whose ovs-vswitchd builds the headers of tunnels. Node a

@@ -10,13 +10,13 @@ import (
 
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/netns"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/pkg/openflow/odp"
 	"ovs-offline/pkg/openflow/pass"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir/netns"
 )
 
 // output sends the frame out of the datapath port with a number.

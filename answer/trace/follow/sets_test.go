@@ -12,13 +12,13 @@ import (
 
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/running"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // rootsVariable names the folder with the root file systems that scripts/roots makes.

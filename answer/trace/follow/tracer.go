@@ -11,9 +11,9 @@ import (
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/answer/trace/megaflow"
-	"ovs-offline/internal/netns"
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/workdir/netns"
 )
 
 // Options are the options of a Tracer.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"ovs-offline/internal/node"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/snapshot/node"
+	"ovs-offline/workdir"
 )
 
 // OpenAbsent returns a node whose replica can't be asked, with what was collected of it: its

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ovs-offline/internal/unixctl"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/workdir"
 )
 
 // askTimeout bounds one request. A pass takes a millisecond; OVS 3.1 never ends one that

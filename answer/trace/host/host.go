@@ -13,9 +13,9 @@ import (
 
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/internal/iproute"
-	"ovs-offline/internal/node"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/snapshot/node"
 )
 
 // Host is a node. It does not change after Open and can be used concurrently.

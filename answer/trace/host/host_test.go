@@ -9,12 +9,12 @@ import (
 
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/unixctl"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/odp"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // capture starts a replica of a bundled capture and opens it.

@@ -10,10 +10,10 @@ import (
 	"sync"
 
 	"ovs-offline/internal/iproute"
-	"ovs-offline/internal/netns"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/netns"
 )
 
 // Device is a device of a network namespace of the node.

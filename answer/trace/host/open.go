@@ -11,11 +11,11 @@ import (
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/openflow/odp"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/workdir"
 )
 
 // Open reads a node from its workdir and its running replica, wherever that runs. An empty

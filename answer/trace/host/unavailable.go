@@ -7,8 +7,8 @@ import (
 
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // ErrNoAnswer is wrapped when an ovs-vswitchd does not answer within the time limit, or ends

@@ -10,8 +10,8 @@ import (
 
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // TestAdviceDoesNotRepeatWhatWasDone checks what is advised where no ovs-vswitchd of a node runs: not the command that

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"ovs-offline/internal/iproute"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
+	"ovs-offline/workdir"
 )
 
 // Underlay is the device by which a node sends the packets of a tunnel.

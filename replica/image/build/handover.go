@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/bundle"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/bundle"
 )
 
 // Used returns the image in which the running replica of a workdir runs: in the named

@@ -5,8 +5,8 @@ package keeper_test
 import (
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // agents are rules as Neutron, OVN-Kubernetes, kube-proxy, kube-ovn, docker, libvirt, firewalld and ufw write them.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // TestBridgeForwardsBetweenItsPorts restores a namespace with a bridge, as libvirt, docker and Neutron's linux bridges

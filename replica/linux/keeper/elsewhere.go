@@ -7,8 +7,8 @@ import (
 	"context"
 	"errors"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // Started is a keeper, of which this system has none.

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // hostileRules are rules of iptables that would reach out of a namespace, or are none.

@@ -17,10 +17,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ovs-offline/internal/netns"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/netns"
 )
 
 // Name is the first word of the command line of a keeper. The second is the path of its workdir.

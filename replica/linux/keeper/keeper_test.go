@@ -14,11 +14,11 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // restored starts a keeper of a workdir, which ends with the test, and returns its report and a client.

@@ -15,11 +15,11 @@ import (
 	"syscall"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // asStarter is the variable that makes this program start a keeper of a workdir and wait to be killed.

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // live is a network namespace as a node has it, made by the commands that agents run. It ends with the test.

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // million is how many rules, entries of sets or connections a hostile report has of each kind.

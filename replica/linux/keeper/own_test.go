@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/netns"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
+	"ovs-offline/workdir/netns"
 )
 
 // TestNodesOwnNamespaceWithManyDevices restores the namespace of a node with 500 pods and 20,000 connections, and

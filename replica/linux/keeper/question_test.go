@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // established are rules by which only packets of known connections come in from outside.

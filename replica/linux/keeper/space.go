@@ -12,9 +12,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"ovs-offline/internal/netns"
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir/netns"
 )
 
 // space is a restored network namespace. One thread of this process is in it, and does everything that depends

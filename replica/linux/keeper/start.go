@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // Started is a keeper whose replica is not complete yet: it ends with this process.

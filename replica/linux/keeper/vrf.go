@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/internal/iproute"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // vrfPriority is that of the rule by which the kernel asks the tables of VRFs.

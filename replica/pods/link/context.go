@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 type linksKey struct{}

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // maxDocument bounds a document in bytes. The status of a replica has some KiB, and a list

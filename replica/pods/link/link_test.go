@@ -21,12 +21,12 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"ovs-offline/internal/unixctl"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // farRoot is the variable that makes this program the far end of a link.

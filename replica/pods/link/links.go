@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"ovs-offline/internal/logging"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // Program is the name of ovs-offline in a pod.

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // Server is the far end of a link.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"ovs-offline/internal/workdir"
+	"ovs-offline/workdir"
 )
 
 // socket is a socket of a replica.

@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // user is a user before a real terminal, in which a command runs in a pod.

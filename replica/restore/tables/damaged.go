@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
 )
 
 // A dump can lack what its bridge had. OpenFlow 1.0 cannot express meters and most

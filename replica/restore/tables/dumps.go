@@ -13,9 +13,9 @@ import (
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // path returns the path of the table's dump.

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
 )
 
 // Facts holds the properties of each bridge's collected flows that the steps need. A

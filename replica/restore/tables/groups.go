@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // TLVMaps maps tunnel options to fields, before any flow refers to the fields.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"ovs-offline/internal/phrase"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // Hidden flows

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // addMissing adds placeholders for the meters, groups and TLV mappings that flows

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/workdir"
 )
 
 // push sends a list of flows, and tries other ways to add the rejected ones.

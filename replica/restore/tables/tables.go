@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"io"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // Switch is the replica's ovs-vswitchd and its database, as far as this package

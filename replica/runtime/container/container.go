@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"ovs-offline/internal/lazyregexp"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 	"ovs-offline/replica/runtime/engine"
+	"ovs-offline/workdir"
 )
 
 // The labels by which the containers of a replica are found without its files.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/workdir"
 )
 
 // refusing is an engine that refuses to remove a container while another one joins it, as

@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/engines"
+	"ovs-offline/workdir"
 )
 
 func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }

@@ -17,13 +17,13 @@ import (
 	"sync"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/image/build"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // Runtime is a runtime that a test can use.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/workdir"
 )
 
 // Runtimes returns the programs of this machine as local processes.

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"ovs-offline/internal/versions"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/workdir"
 )
 
 // Replica is a replica that runs as local processes, for packages that take the running half of a node from their caller.

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // content maps the files of a collection to what must not change: the entries of a

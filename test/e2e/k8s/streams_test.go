@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // most bounds how much more memory the program may use for a stream that is several

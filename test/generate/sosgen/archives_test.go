@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
+	"ovs-offline/workdir"
 )
 
 // newest returns the newest era, whose reports hold the most.

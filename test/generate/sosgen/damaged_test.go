@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 const flowsOf = "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_"

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 const (

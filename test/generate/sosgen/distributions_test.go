@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/workdir"
 )
 
 // zonesOf returns the zones that the replica of a node has.

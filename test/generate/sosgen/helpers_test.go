@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"ovs-offline/cmd"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 func TestMain(m *testing.M) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/workdir"
 )
 
 // inspection is the output of `inspect -o json`.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // TestEveryEraHasTheMachine checks that the logs and outputs in the reports of every era arrive as

@@ -13,11 +13,11 @@ import (
 	"testing"
 
 	"ovs-offline/cmd"
-	"ovs-offline/internal/workdir"
 	replicas "ovs-offline/replica"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // TestEveryMustGatherReplays replays the must-gather of a cluster of two nodes, for

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // TestEveryEraHasNamespaces checks that the outputs of network namespaces in the reports of every era arrive

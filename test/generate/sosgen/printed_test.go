@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/lines"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // notPrinted are the columns of Logical_Flow that `ovn-sbctl lflow-list` does not print. Of

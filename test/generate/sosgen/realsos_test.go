@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // TestRealSosReplays replays a report that the installed sos makes of a live node, and

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // Report returns a new workdir with what a report holds. It is not locked.

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"ovs-offline/cmd"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
+	"ovs-offline/workdir"
 )
 
 // program is the name under which this test program behaves as ovs-offline. The

@@ -18,13 +18,13 @@ import (
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/portmap"
 	"ovs-offline/internal/unixctl"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/oracle/trace"
+	"ovs-offline/workdir"
 )
 
 // Replica is a running replica.

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"ovs-offline/internal/command"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
@@ -17,6 +16,7 @@ import (
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 const lab = "../../../scripts/lab/lab"

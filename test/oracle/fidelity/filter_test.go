@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/oracle/sets"
 	"ovs-offline/test/oracle/trace"
+	"ovs-offline/workdir"
 )
 
 // filtered makes daemons run as where namespaces are forbidden.

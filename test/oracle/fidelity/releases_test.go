@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // rootsVariable names the folder with the root file systems that scripts/roots makes.

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"ovs-offline/internal/command"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/check/lines"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // stepCase shows the effect of a step: without the step, the replica scores lower.

@@ -11,11 +11,11 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/command"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/sweep"
+	"ovs-offline/workdir"
 )
 
 // TestTicketsReplayAsFarAsTheyGo replays what a person pastes into a ticket of each capture:

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/test/check/lines"
+	"ovs-offline/workdir"
 )
 
 // Truth compares the dumps of ovs-ofctl on a live node, which the lab wrote into the

@@ -16,10 +16,10 @@ import (
 	"ovs-offline/answer/check"
 	"ovs-offline/answer/rule"
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/daemons/local"
+	"ovs-offline/workdir"
 )
 
 // scenarios is the folder of the tests in a checkout of github.com/canonical/hotsos, and original the

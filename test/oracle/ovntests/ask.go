@@ -16,8 +16,8 @@ import (
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/frame"
 	"ovs-offline/answer/trace/host"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/workdir"
 )
 
 // Class is how a trace compares with what came out.

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // Nodes are the nodes of a set, collected as they were, each with a running replica. Tests only read them: one that stops

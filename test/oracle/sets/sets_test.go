@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 const lab = "../../../scripts/lab/lab"

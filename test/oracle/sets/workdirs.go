@@ -9,8 +9,8 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/command"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/workdir"
 )
 
 // Datapath is the kind of datapath that the workdirs of a set show.

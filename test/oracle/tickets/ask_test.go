@@ -19,11 +19,11 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/set"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/generate/tickets"
+	"ovs-offline/workdir"
 )
 
 // Outcome is what becomes of a ticket, from good to bad.

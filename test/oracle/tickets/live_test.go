@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/generate/tickets"
 	"ovs-offline/test/oracle/fidelity"
+	"ovs-offline/workdir"
 )
 
 // liveFlows are the flows of the small node, by bridge.
