@@ -57,11 +57,16 @@ func TestEachObjectHasOneSpelling(t *testing.T) {
 		if exit, _, errs := s.run("-w", s.folder, "collect", captures.Report(t, "captures/"+capture)); exit != 0 {
 			t.Fatal(errs)
 		}
+		if exit, _, errs := s.run("-w", s.folder, "start"); exit != exitDone && exit != exitIncomplete {
+			t.Fatal(errs)
+		}
+		defer s.run("-w", s.folder, "stop")
 		var printed string
 		for _, command := range [][]string{{"flows"}, {"top"}, {"slow"}, {"check"}, {"history"}, {"timeline", "--all"},
-			{"graph", "-o", "dot"}, {"graph", "--logical", "-o", "dot"}} {
+			{"graph", "-o", "dot"}, {"graph", "--logical", "-o", "dot"}, {"drift"}, {"reach", "-o", "csv"},
+			{"trace", objects[0].called, objects[1].called}, {"__complete", "-w", s.folder, "trace", ""}} {
 			exit, out, errs := s.run(append([]string{"-w", s.folder}, command...)...)
-			if exit != 0 && exit != exitFound {
+			if exit != exitDone && exit != exitFound && exit != exitIncomplete {
 				t.Fatalf("%v: %d %s", command, exit, errs)
 			}
 			if command[0] == "history" {
@@ -77,15 +82,16 @@ func TestEachObjectHasOneSpelling(t *testing.T) {
 				}
 			}
 		}
-		if command := "lsp-add ovn-worker ns1_client --"; capture == "ovn-kubernetes-worker" &&
-			!strings.Contains(printed, command) {
-			t.Errorf("no command quotes %s as it was", command)
-		}
 		for _, o := range objects {
 			if !hasName(printed, o.called) {
 				t.Errorf("no command names %s", o.called)
 			}
 			s.sameFor(o)
+			s.sameTraced(o, objects[1].called)
+		}
+		if command := "lsp-add ovn-worker ns1_client --"; capture == "ovn-kubernetes-worker" &&
+			!strings.Contains(printed, command) {
+			t.Errorf("no command quotes %s as it was", command)
 		}
 	}
 }
@@ -128,6 +134,19 @@ func (s *steps) sameFor(o spelled) {
 	if answered == 0 {
 		s.t.Errorf("no command takes %s back", o.called)
 	}
+}
+
+// sameTraced traces a packet from an object to another by both of its names, and wants one answer: it arrives or does
+// not, or the name is of nothing that sends packets.
+func (s *steps) sameTraced(o spelled, to string) {
+	s.t.Helper()
+	if o.flag != "--port" || o.name == o.called {
+		return
+	}
+	wanted, text, _ := s.run("-w", s.folder, "trace", o.name, to)
+	exit, out, _ := s.run("-w", s.folder, "trace", o.called, to)
+	expect.Equal(s.t, exit, wanted, "trace", o)
+	expect.Equal(s.t, out, text, "trace", o)
 }
 
 // TestSpellingsOfSetsAreTakenBack asks about the ports of recorded sets by what history calls them, and by their names
