@@ -88,15 +88,10 @@ func PodName(port, kind string, ids map[string]string, addresses []string) strin
 		// ovn-kubernetes: NAMESPACE_NAME, after the network's own prefix in networks other
 		// than the default one.
 		return namespace + "/" + port[strings.LastIndexByte(port, '_')+1:]
-	case LooksLikePod(port) && slices.ContainsFunc(addresses, isOfPod):
+	case isPodName.MatchString(port) && slices.ContainsFunc(addresses, isOfPod):
 		return strings.Replace(port, "_", "/", 1)
 	}
 	return ""
-}
-
-// LooksLikePod reports whether the name of a port has the form NAMESPACE_NAME, as the ports of other CMSs may have, too.
-func LooksLikePod(port string) bool {
-	return strings.Count(port, "_") == 1 && isPodName.MatchString(port)
 }
 
 // isOfPod reports whether addresses begin with a MAC address that ovn-kubernetes made of an IPv4 address, or of a hash of an

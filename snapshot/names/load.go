@@ -272,8 +272,6 @@ func (l *loader) addPort(p *ovn.SwitchPort, ls *logicalSwitch) {
 	case ovn.PodName(name, p.Type, ids, p.Addresses) != "":
 		endpoint.Kind = Pod
 		endpoint.inNetwork(ids)
-	case ovn.LooksLikePod(name):
-		endpoint.Kind, endpoint.Name = Pod, strings.Replace(name, "_", "/", 1)
 	case ovn.IsNodePort(name, p.Type, ids):
 		endpoint.Kind = NodePort
 	}

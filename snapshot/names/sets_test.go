@@ -21,7 +21,7 @@ import (
 func TestSetsOfTheLab(t *testing.T) {
 	for _, name := range sets.Names() {
 		t.Run(name, func(t *testing.T) {
-			s := sets.Recorded(t, "../../../scripts/lab/lab", name)
+			s := sets.Recorded(t, "../../scripts/lab/lab", name)
 			zones, words := openSet(t, s)
 			n := load(t, zones...)
 			comparePackets(t, s, n)

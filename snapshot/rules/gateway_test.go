@@ -17,7 +17,7 @@ import (
 func openstackFlows(t *testing.T) (nb *file.Index, flows []Rule) {
 	t.Helper()
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
-	s := sets.Recorded(t, "../../../scripts/lab/lab", "openstack")
+	s := sets.Recorded(t, "../../scripts/lab/lab", "openstack")
 	paths, err := s.Workdirs(t.Context(), ovs.Dir(t), sets.Native)
 	if err != nil {
 		t.Fatal(err)

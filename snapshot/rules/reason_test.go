@@ -141,7 +141,7 @@ func TestRulesOfReleases(t *testing.T) {
 		for _, topology := range []string{"openstack", "kubernetes"} {
 			t.Run(name+topology, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), topology)
-				if _, err := fidelity.LabIn(t.Context(), root, "../../../scripts/lab/lab", topology, dir); err != nil {
+				if _, err := fidelity.LabIn(t.Context(), root, "../../scripts/lab/lab", topology, dir); err != nil {
 					t.Fatal(err)
 				}
 				node := captures.NodeIn(t, dir)

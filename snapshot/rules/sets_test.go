@@ -20,7 +20,7 @@ func TestDropsOfSetsAreThoseThatWerePlanted(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
 	for _, name := range []string{"openstack", "kubernetes-ic"} { // those with OVN
 		t.Run(name, func(t *testing.T) {
-			s := sets.Recorded(t, "../../../scripts/lab/lab", name)
+			s := sets.Recorded(t, "../../scripts/lab/lab", name)
 			w := startSet(t, s)
 			compared, named := 0, 0
 			for _, p := range s.Packets {
