@@ -135,6 +135,9 @@ func RowNames(table string, row ovsdb.Row) []string {
 			names = append(names, "svc/"+service, service)
 		}
 	}
+	if owner := Owner(ids); strings.HasPrefix(owner, "NetworkPolicy ") {
+		names = append(names, owner, strings.TrimPrefix(owner, "NetworkPolicy "))
+	}
 	var known []string
 	for _, name := range names {
 		if name != "" && !slices.Contains(known, name) {

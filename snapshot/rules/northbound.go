@@ -109,7 +109,7 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 	case "Logical_Router_Policy":
 		c.Action, c.Words = row.String("action"), policy(row)+at
 	case "QoS":
-		c.Words = fmt.Sprintf("%s (priority %d, %s)", cmp.Or(owned(ids), Kind(table)), number(row, "priority"), row.String("match")) + at
+		c.Words = fmt.Sprintf("%s (priority %d, %s)", cmp.Or(ovn.Owner(ids), Kind(table)), number(row, "priority"), row.String("match")) + at
 	case "Logical_Switch_Port":
 		c.Words = n.switchPort(Kind(table), c.Name, row)
 	case "Port_Group", "Address_Set":
@@ -175,7 +175,7 @@ func inWords(table string) []string {
 func (n *Northbound) acl(row ovsdb.Row) string {
 	group := n.groups()[row.UUID]
 	ids := row.Map("external_ids")
-	name := cmp.Or(owned(ids), securityGroup(ids, group), n.kubeOVNACL(row, group), named("ACL", row.String("name")), groupOf(group), "ACL")
+	name := cmp.Or(ovn.Owner(ids), securityGroup(ids, group), n.kubeOVNACL(row, group), named("ACL", row.String("name")), groupOf(group), "ACL")
 	details := fmt.Sprintf("ACL priority %d, %s", number(row, "priority"), row.String("action"))
 	if strings.HasPrefix(name, "ACL") {
 		details = strings.TrimPrefix(details, "ACL ")

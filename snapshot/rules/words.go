@@ -12,8 +12,6 @@ import (
 
 // The external_ids in which CMSs write what a row stands for.
 const (
-	idOwnerType       = "k8s.ovn.org/owner-type"
-	idOwnerName       = "k8s.ovn.org/name"
 	idOwnerController = "k8s.ovn.org/owner-controller"
 	idRule            = "neutron:security_group_rule_id"
 	idGroup           = "neutron:security_group_id"
@@ -33,64 +31,22 @@ func named(what, name string) string {
 
 func groupOf(group portGroup) string { return named("ACL of "+KindPortGroup, group.name) }
 
-// owned names the object of Kubernetes that ovn-kubernetes made a row from ("" for none), by
-// the owner types of its libovsdb/ops/db_object_types.go.
-func owned(ids map[string]string) string {
-	name, direction := ids[idOwnerName], strings.ToLower(ids["direction"])
-	if direction == "" {
-		direction = strings.ToLower(ids["policy-direction"])
-	}
-	switch kind := ids[idOwnerType]; kind {
-	case "":
-		return ownedBefore(ids)
-	case "NetworkPolicy": // NAMESPACE:NAME
-		return "NetworkPolicy " + strings.Replace(name, ":", "/", 1)
-	case "NetpolNamespace":
-		return strings.TrimSpace(fmt.Sprintf("NetworkPolicies of namespace %s: %s %s", name, cmp.Or(netpolTypes()[ids["type"]], "default deny"), direction))
-	case "NetpolDefault": // "allow-hairpinning"
-		return strings.TrimSpace("NetworkPolicies: " + strings.ReplaceAll(name, "-", " ") + " " + direction)
-	case "NetpolNode": // the name of its switch: a user-defined network's has the network before the node
-		return "NetworkPolicies: traffic from node " + name[strings.LastIndexByte(name, '_')+1:]
-	case "UDNIsolation":
-		return "isolation of user-defined networks: " + name
-	case "EgressFirewall":
-		return "EgressFirewall of namespace " + name
-	case "MulticastNS":
-		return "multicast of namespace " + name
-	case "MulticastCluster":
-		return "multicast of the cluster"
-	case ownerEgressIP:
-		if strings.HasPrefix(name, "EIP-No-Reroute-") { // of all EgressIPs
-			return "traffic that takes no EgressIP: " + name
-		}
-		if egressIP, pod, ok := strings.Cut(name, "_"); ok { // NAME_NAMESPACE/POD
-			return fmt.Sprintf("%s %s for %s", kind, egressIP, pod)
-		}
-		fallthrough
-	default:
-		return strings.TrimSpace(kind + " " + strings.Replace(name, ":", "/", 1))
-	}
-}
-
-// ownerEgressIP is the owner type of what an EgressIP needs.
-const ownerEgressIP = "EgressIP"
-
 // set names a port group or an address set by the object of Kubernetes that it is for: their own names are
 // hashes.
 func set(kind, name string, ids map[string]string) string {
 	owner := ""
-	switch ids[idOwnerType] {
+	switch ids[ovn.OwnerType] {
 	case "":
 		owner = setOfKubeOVN(name, ids)
 	case "Namespace":
-		owner = "namespace " + ids[idOwnerName]
+		owner = "namespace " + ids[ovn.OwnerName]
 	case "Cluster":
-		owner = "the cluster: " + ids[idOwnerName]
+		owner = "the cluster: " + ids[ovn.OwnerName]
 	case "PodSelector": // NAMESPACE_SELECTOR
-		namespace, selector, _ := strings.Cut(ids[idOwnerName], "_")
+		namespace, selector, _ := strings.Cut(ids[ovn.OwnerName], "_")
 		owner = "pods of namespace " + namespace + " with " + selector
 	default:
-		owner = owned(ids)
+		owner = ovn.Owner(ids)
 	}
 	if owner == "" {
 		return kind + " " + ovn.Called(ids[ovn.NeutronRouter], name)
@@ -104,24 +60,6 @@ func set(kind, name string, ids map[string]string) string {
 		owner += ", of network " + ovn.UserDefinedNetwork(network)
 	}
 	return fmt.Sprintf("%s of %s (%s)", kind, owner, name)
-}
-
-// netpolTypes returns words for the ACLs that ovn-kubernetes adds to a namespace with NetworkPolicies, by
-// their type (pkg/ovn/base_network_controller_policy.go).
-func netpolTypes() map[string]string {
-	return map[string]string{"defaultDeny": "default deny", "arpAllow": "ARP and ND are allowed,", "icmpAllow": "ICMP is allowed,"}
-}
-
-// ownedBefore names the object of Kubernetes by the external_ids that ovn-kubernetes wrote
-// before it had owner types.
-func ownedBefore(ids map[string]string) string {
-	if ids["policy"] != "" && ids["namespace"] != "" {
-		return "NetworkPolicy " + ids["namespace"] + "/" + ids["policy"]
-	}
-	if ids["egressFirewall"] != "" {
-		return "EgressFirewall of namespace " + ids["egressFirewall"]
-	}
-	return ""
 }
 
 // securityGroup names the rule of a security group of neutron, "" for none.
@@ -153,14 +91,14 @@ func translation(row ovsdb.Row, shared bool) string {
 	switch {
 	case row.String("type") == "snat" && shared: // not only of the pod in the row
 		text = "snat " + external
-		if name := ids[idOwnerName]; ids[idOwnerType] == ownerEgressIP {
+		if name := ids[ovn.OwnerName]; ids[ovn.OwnerType] == ovn.OwnerEgressIP {
 			name, _, _ = strings.Cut(name, "_")
-			return underOwner(ownerEgressIP+" "+name, text)
+			return underOwner(ovn.OwnerEgressIP+" "+name, text)
 		}
 	case row.String("type") == "dnat_and_snat":
 		text = fmt.Sprintf("floating ip %s for %s", external, logical)
 	}
-	return underOwner(cmp.Or(owned(ids), egress(ids)), text)
+	return underOwner(cmp.Or(ovn.Owner(ids), egress(ids)), text)
 }
 
 // route names a static route; shared is set for a flow of several routes with its next hop.
@@ -172,14 +110,14 @@ func route(row ovsdb.Row, shared bool) string {
 	case row.String("policy") == "src-ip":
 		text = fmt.Sprintf(KindRoute+" for source %s via %s", row.String("ip_prefix"), row.String("nexthop"))
 	}
-	return underOwner(owned(row.Map("external_ids")), text)
+	return underOwner(ovn.Owner(row.Map("external_ids")), text)
 }
 
 // egress names the EgressIP or the EgressService that a row without an owner type is from, "" for none.
 func egress(ids map[string]string) string {
 	switch {
 	case ids["name"] != "":
-		return ownerEgressIP + " " + ids["name"]
+		return ovn.OwnerEgressIP + " " + ids["name"]
 	case ids["EgressSVC"] != "":
 		return "EgressService " + ids["EgressSVC"]
 	}
@@ -203,7 +141,7 @@ func policy(row ovsdb.Row) string {
 		text += " to " + strings.Join(slices.Compact(hops), ", ")
 	}
 	ids := row.Map("external_ids")
-	return underOwner(cmp.Or(owned(ids), egress(ids), ownedByKubeOVN(ids)), text)
+	return underOwner(cmp.Or(ovn.Owner(ids), egress(ids), ownedByKubeOVN(ids)), text)
 }
 
 // loadBalancer names a load balancer, by its service if it has one.
