@@ -53,7 +53,7 @@ func (d *Deployment) Node(name string) Member {
 	return Member{}
 }
 
-// SwitchPortsCalled returns the names in OVN, and those of users, of the ports of switches that have a name as one of them.
+// SwitchPortsCalled returns both names, OVN's and the user's, of each port of a switch that has name as one of them.
 func SwitchPortsCalled(name string, deployments []*Deployment) (all []string, err error) {
 	name = strings.TrimPrefix(name, "pod/") // as trace takes it
 	use := func(port, called string) {

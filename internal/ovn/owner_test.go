@@ -8,8 +8,8 @@ import (
 	"ovs-offline/test/check/expect"
 )
 
-// TestOwnersOfKubernetes checks the words for rows of ovn-kubernetes da86b2aa, whose external_ids are
-// those of its pkg/libovsdb/ops/db_object_types.go.
+// TestOwnersOfKubernetes checks the words for rows of ovn-kubernetes da86b2aa; pkg/libovsdb/ops/db_object_types.go has their
+// external_ids.
 func TestOwnersOfKubernetes(t *testing.T) {
 	for _, c := range []struct{ kind, name, direction, what, want string }{
 		{"NetworkPolicy", "ns1:web", "Ingress", "", "NetworkPolicy ns1/web"},

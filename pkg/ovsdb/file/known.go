@@ -8,7 +8,7 @@ import (
 	"ovs-offline/internal/phrase"
 )
 
-// KnownTable is what is known of a table of a database of which some rows or some columns were printed.
+// KnownTable says which rows and columns of a table are known, where a command printed only some.
 type KnownTable struct {
 	Rows    int      `json:"rows"`
 	All     bool     `json:"all,omitempty"`     // these are all rows of the table
