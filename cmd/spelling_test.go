@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+	"io"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -57,43 +59,61 @@ func TestEachObjectHasOneSpelling(t *testing.T) {
 		if exit, _, errs := s.run("-w", s.folder, "collect", captures.Report(t, "captures/"+capture)); exit != 0 {
 			t.Fatal(errs)
 		}
-		if exit, _, errs := s.run("-w", s.folder, "start"); exit != exitDone && exit != exitIncomplete {
-			t.Fatal(errs)
-		}
-		defer s.run("-w", s.folder, "stop")
-		var printed string
-		for _, command := range [][]string{{"flows"}, {"top"}, {"slow"}, {"check"}, {"history"}, {"timeline", "--all"},
-			{"graph", "-o", "dot"}, {"graph", "--logical", "-o", "dot"}, {"drift"}, {"reach", "-o", "csv"},
-			{"trace", objects[0].called, objects[1].called}, {"__complete", "-w", s.folder, "trace", ""}} {
-			exit, out, errs := s.run(append([]string{"-w", s.folder}, command...)...)
-			if exit != exitDone && exit != exitFound && exit != exitIncomplete {
-				t.Fatalf("%v: %d %s", command, exit, errs)
-			}
-			if command[0] == "history" {
-				out = quotations.ReplaceAllString(out, "")
-			}
-			printed += out
-			for _, o := range objects {
-				for line := range strings.Lines(out) {
-					if hasName(line, o.name) && !hasName(line, o.called) {
-						t.Errorf("%v calls %s by its name in OVN: %s", command, o.called, line)
-						break
-					}
-				}
-			}
-		}
+		s.start()
+		printed := s.spelledOnce(objects, objects[0].called, objects[1].called)
 		for _, o := range objects {
 			if !hasName(printed, o.called) {
 				t.Errorf("no command names %s", o.called)
 			}
-			s.sameFor(o)
-			s.sameTraced(o, objects[1].called)
 		}
 		if command := "lsp-add ovn-worker ns1_client --"; capture == "ovn-kubernetes-worker" &&
 			!strings.Contains(printed, command) {
 			t.Errorf("no command quotes %s as it was", command)
 		}
 	}
+}
+
+// start starts the replicas, which end with the test.
+func (s *steps) start() {
+	s.t.Helper()
+	if exit, _, errs := s.run("-w", s.folder, "start"); exit != exitDone && exit != exitIncomplete {
+		s.t.Fatal(errs)
+	}
+	s.t.Cleanup(func() {
+		if exit := run(context.Background(), []string{"-w", s.folder, "stop"}, IO{In: strings.NewReader(""), Out: io.Discard, Err: s.t.Output(), Program: programName}, nil); exit != exitDone {
+			s.t.Errorf("stop ended with %d", exit)
+		}
+	})
+}
+
+// spelledOnce asks commands, trace for a packet between two of the objects, and returns what they print.
+func (s *steps) spelledOnce(objects []spelled, from, to string) (printed string) {
+	s.t.Helper()
+	for _, command := range [][]string{{"flows"}, {"top"}, {"slow"}, {"check"}, {"history"}, {"timeline", "--all"},
+		{"graph", "-o", "dot"}, {"graph", "--logical", "-o", "dot"}, {"drift"}, {"reach", "-o", "csv"},
+		{"trace", from, to}, {"__complete", "-w", s.folder, "trace", ""}} {
+		exit, out, errs := s.run(append([]string{"-w", s.folder}, command...)...)
+		if exit != exitDone && exit != exitFound && exit != exitIncomplete {
+			s.t.Fatalf("%v: %d %s", command, exit, errs)
+		}
+		if command[0] == "history" {
+			out = quotations.ReplaceAllString(out, "")
+		}
+		printed += out
+		for _, o := range objects {
+			for line := range strings.Lines(out) {
+				if hasName(line, o.name) && !hasName(line, o.called) {
+					s.t.Errorf("%v calls %s by its name in OVN: %s", command, o.called, line)
+					break
+				}
+			}
+		}
+	}
+	for _, o := range objects {
+		s.sameFor(o)
+		s.sameTraced(o, to)
+	}
+	return printed
 }
 
 // hasName reports whether a text has a name that is not a part of another one.
@@ -158,11 +178,21 @@ func TestSpellingsOfSetsAreTakenBack(t *testing.T) {
 		if _, err := sets.Recorded(t, "../scripts/lab/lab", set).Workdirs(t.Context(), s.folder, sets.Native); err != nil {
 			t.Fatal(err)
 		}
+		s.start()
 		_, out, _ := s.run("-w", s.folder, "history", "nb", "--at", "2100-01-01", "--table", "Logical_Switch_Port",
 			"--detail")
 		ports := portRow.FindAllStringSubmatch(out, 20)
+		_, endpoints, _ := s.run("__complete", "-w", s.folder, "trace", "")
+		var objects []spelled
+		var asked []string
 		for _, port := range ports {
-			s.sameFor(spelled{port[2], port[1], "--port", ""})
+			objects = append(objects, spelled{port[2], port[1], "--port", ""})
+			if hasName(endpoints, port[1]) && strings.Count(out, "Logical_Switch_Port "+port[1]+" ") == 1 {
+				asked = append(asked, port[1])
+			}
+		}
+		if len(asked) > 1 {
+			s.spelledOnce(objects, asked[0], asked[1])
 		}
 		t.Logf("%s: %d ports", set, len(ports))
 	}

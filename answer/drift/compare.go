@@ -17,10 +17,15 @@ import (
 // compare compares the recorded state with the computed one.
 func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, computed flowdiff.State) (err error) {
 	node, report := c.node, c.report
-	first := flowdiff.Compare(node.state, computed)
-	if first.OnlyA, _ = withoutLearned(node.bridge, first.OnlyA, node.state, computed); !first.Equal() {
-		if computed, err = c.atRest(ctx, scratch, computed); err != nil {
+	diff := flowdiff.Compare(node.state, computed)
+	unlearned := diff
+	if unlearned.OnlyA, _ = withoutLearned(node.bridge, slices.Clone(diff.OnlyA), node.state, computed); !unlearned.Equal() {
+		rest, moved, err := c.atRest(ctx, scratch, computed)
+		if err != nil {
 			return err
+		}
+		if moved {
+			computed, diff = rest, flowdiff.Compare(node.state, rest)
 		}
 	}
 	if c.recordedNames, err = flowdiff.NewNames(c.nb, c.sb, node.state.Flows); err != nil {
@@ -33,7 +38,6 @@ func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, comp
 		report.undetermined(fmt.Sprintf("the recorded flows have the egress pipeline from table %d on, and OVN %s puts it at table %d: the node's ovn-controller was of another release", a, report.Running.OVN, b))
 		return nil
 	}
-	diff := flowdiff.Compare(node.state, computed)
 	if err := c.leaveOut(ctx, &diff, computed); err != nil {
 		return err
 	}
@@ -66,20 +70,20 @@ func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, comp
 // mostDumps bounds how often a state is read until it no longer changes.
 const mostDumps = 5
 
-// atRest returns the computed state as it was read twice in a row: flows, groups and meters are
-// read one after the other, and ovn-controller may give the meters of flows other numbers in between.
-func (c *comparison) atRest(ctx context.Context, scratch *scratch.Scratch, computed flowdiff.State) (flowdiff.State, error) {
+// atRest returns the computed state as it was read twice in a row, and whether it is another one than before: flows, groups
+// and meters are read one after the other, and ovn-controller may give the meters of flows other numbers in between.
+func (c *comparison) atRest(ctx context.Context, scratch *scratch.Scratch, computed flowdiff.State) (_ flowdiff.State, moved bool, err error) {
 	for range mostDumps {
 		again, err := c.computed(ctx, scratch)
 		if err != nil {
-			return computed, err
+			return computed, moved, err
 		}
-		diff := flowdiff.Compare(computed, again)
-		if computed = again; diff.Equal() {
+		if diff := flowdiff.Compare(computed, again); diff.Equal() {
 			break
 		}
+		computed, moved = again, true
 	}
-	return computed, nil
+	return computed, moved, nil
 }
 
 // fill names the differences.

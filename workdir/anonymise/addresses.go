@@ -1,6 +1,7 @@
 package anonymise
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"slices"
 )
@@ -97,11 +98,18 @@ const (
 	groupBit = 0x01
 )
 
+// ofPods is how the MAC addresses begin that ovn-kubernetes gives pods (go-controller/pkg/util, IPAddrToHWAddr), without
+// localBit. It stays: ports without external_ids are known as those of pods by it.
+var ofPods = [2]byte{0x0a &^ localBit, 0x58}
+
 // vendor replaces the first three bytes of a MAC address, but for the two bits with a meaning.
 func (k key) vendor(b []byte) []byte {
 	flags := b[0] & (localBit | groupBit)
 	plain := []byte{b[0] &^ (localBit | groupBit), b[1], b[2]}
-	replaced := k.bits(ofVendor, plain, 0, 24, func(_ []byte, n int) bool { return n == 6 || n == 7 })
+	replaced := k.bits(ofVendor, plain, 0, 24, func(beginning []byte, n int) bool {
+		rest := 16 - n
+		return n == 6 || n == 7 || rest > 0 && binary.BigEndian.Uint16(beginning)>>rest == binary.BigEndian.Uint16(ofPods[:])>>rest
+	})
 	replaced[0] |= flags
 	return replaced
 }

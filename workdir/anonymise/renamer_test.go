@@ -77,6 +77,9 @@ func TestAddressesThatFollowFromOthersStillDo(t *testing.T) {
 		if err != nil || text == is.String() || was[0]&3 != is[0]&3 {
 			t.Errorf("%s becomes %s", was, is)
 		}
+		if ofPod := text[:5] == "0a:58"; ofPod != (is.String()[:5] == "0a:58") {
+			t.Errorf("%s becomes %s: one alone is a pod's", was, is)
+		}
 		if got := r.name(eui64(was)); got != eui64(is) {
 			t.Errorf("the address of %s becomes %s, not that of %s", was, got, is)
 		}
