@@ -86,7 +86,7 @@ func kubernetesFaults() []fault {
 			says:  "worker2: ACL EF:ns1 (priority 9998, drop) logs with meter acl-logging",
 			plant: `nb@worker2 --apply-after-lb --log --meter=acl-logging --name=EF:ns1 acl-add worker2 from-lport 9998 "ip4.dst == 203.0.113.9" drop`, undo: `nb@worker2 acl-del worker2 from-lport 9998 "ip4.dst == 203.0.113.9"`},
 		{name: "a pod is for a node that left the cluster", rule: "requested-chassis-missing",
-			says: "worker1: port ns9_new-0 is for chassis worker9", beside: true,
+			says: "worker1: pod ns9/new-0 (port ns9_new-0) is for chassis worker9", beside: true,
 			plant: `nb@worker1 lsp-add worker1 ns9_new-0 -- lsp-set-addresses ns9_new-0 "0a:58:0a:f4:01:63 10.244.1.99" -- lsp-set-options ns9_new-0 requested-chassis=worker9`, undo: `nb@worker1 lsp-del ns9_new-0`},
 		{name: "an IPv6 network contains the pod network", rule: "overlapping-networks",
 			says:  "worker1: ports rtos-worker1 (fd00:10:244:1::1/64) and rto-over (fd00:10:244::1/48)",
