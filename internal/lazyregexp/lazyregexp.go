@@ -95,9 +95,6 @@ func (r *Regexp) ReplaceAllStringFunc(s string, by func(string) string) string {
 	return r.compile().ReplaceAllStringFunc(s, by)
 }
 
-// Split does what the method of package regexp does.
-func (r *Regexp) Split(s string, n int) []string { return r.compile().Split(s, n) }
-
 // FindAllSubmatch does what the method of package regexp does.
 func (r *Regexp) FindAllSubmatch(b []byte, n int) [][][]byte {
 	return r.compile().FindAllSubmatch(b, n)

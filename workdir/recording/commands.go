@@ -209,11 +209,6 @@ func OfHost() []Command {
 	return slices.DeleteFunc(Commands(), func(command Command) bool { return !command.Host })
 }
 
-// Printing returns the commands whose outputs are parts of the OVN database of a kind.
-func Printing(kind workdir.Kind) []Command {
-	return slices.DeleteFunc(Commands(), func(command Command) bool { return command.Prints != kind })
-}
-
 // WithVersion returns the command line for an OpenFlow version; zero means none.
 func (c Command) WithVersion(version openflow.Version) string {
 	tool, rest, _ := strings.Cut(c.Line, " ")
