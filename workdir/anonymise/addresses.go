@@ -98,8 +98,8 @@ const (
 	groupBit = 0x01
 )
 
-// ofPods is how the MAC addresses begin that ovn-kubernetes gives pods (go-controller/pkg/util, IPAddrToHWAddr), without
-// localBit. It stays: ports without external_ids are known as those of pods by it.
+// ofPods holds the first two bytes of the MAC addresses that ovn-kubernetes gives pods (go-controller/pkg/util,
+// IPAddrToHWAddr), without localBit. They stay, because a port without external_ids is recognised as a pod's by them.
 var ofPods = [2]byte{0x0a &^ localBit, 0x58}
 
 // vendor replaces the first three bytes of a MAC address, but for the two bits with a meaning.
@@ -114,8 +114,8 @@ func (k key) vendor(b []byte) []byte {
 	return replaced
 }
 
-// device replaces the last three bytes of a MAC address. Low numbers stay: they are those of a person who counted, or
-// of an IPv6 address that ends in one.
+// device replaces the last three bytes of a MAC address. Low numbers stay: somebody counted them, or they come from an
+// IPv6 address that ends in one.
 func (k key) device(b []byte) []byte {
 	if b[0] == 0 {
 		return slices.Clone(b)
