@@ -283,7 +283,7 @@ func printedVersion(node *recording.Recording) string {
 		}
 	}
 	for _, row := range rows {
-		if version := row.Column("ovs_version"); version != "" && version != "[]" {
+		if version := row.Column("ovs_version"); version != "" {
 			return version
 		}
 	}

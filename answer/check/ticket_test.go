@@ -73,6 +73,8 @@ func TestTicketOfASwitch(t *testing.T) {
 		"healthy ports": {show("        Port tap1\n            tag: 4094\n            Interface tap1\n        Port tap2\n            Interface tap2\n") + flowsOfBridge, nil},
 		"the table Interface alone": {"$ ovs-vsctl list Interface\n_uuid               : 5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0001\nname                : tap9\nofport              : -1\nerror               : \"could not open network device tap9 (No such device)\"\n",
 			[]string{"error: interface tap9 could not be added: could not open network device tap9 (No such device) [interface-without-port-number]"}},
+		"a healthy interface in the table Interface": {"$ ovs-vsctl list Interface\n" + row(1, "name", "tap9", "ofport", "3", "error", "[]",
+			"type", `""`), nil},
 		"the table Interface without numbers": {"$ ovs-vsctl list Interface\n_uuid               : 5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0001\nname                : tap9\ntype                : \"\"\n", nil},
 		"the table Port alone": {"$ ovs-vsctl list Port\n_uuid               : 5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0001\nname                : tap9\ntag                 : 4095\n\n_uuid               : 5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b0002\nname                : tap8\ntag                 : []\n",
 			[]string{"warning: port tap9 is in the dead VLAN (tag 4095) [port-in-dead-vlan]"}},

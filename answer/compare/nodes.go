@@ -143,7 +143,7 @@ func states(record ovsdb.Record, columns []string) map[string]string {
 		if isElement {
 			value = file.PrintedMap(value)[key]
 		}
-		if value != "" && value != "[]" {
+		if value != "" {
 			found[name] = value
 		}
 	}

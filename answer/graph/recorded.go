@@ -81,7 +81,7 @@ func (r *recorded) state(bridge, number, name string) (state State, reason strin
 	record := r.interfaces[name]
 	failure, link := record.Column("error"), record.Column("link_state")
 	switch {
-	case failure != "" && failure != "[]":
+	case failure != "":
 		return Failed, failure
 	case link == "down" && record.Column("admin_state") == "down":
 		return Down, "taken down"

@@ -11,6 +11,7 @@ import (
 	"ovs-offline/snapshot/node"
 	"ovs-offline/snapshot/rules"
 	"ovs-offline/workdir"
+	"ovs-offline/workdir/netns"
 	"ovs-offline/workdir/recording"
 )
 
@@ -52,6 +53,8 @@ type Node struct {
 	Manifest func() (*workdir.Manifest, error)
 	// Settings returns the settings of the node's ovn-controller, none without an OVS database.
 	Settings func() (ovn.Settings, error)
+	// Namespaces returns the network namespaces that were recorded, the node's own first.
+	Namespaces func() ([]netns.Namespace, error)
 }
 
 // Of returns the case of opened deployments.
@@ -63,8 +66,9 @@ func Of(deployments []*snapshot.Deployment, programs Programs) *Case {
 			words:      sync.OnceValue(func() *rules.Rules { return rules.New(opened.NB, opened.SB) })}
 		for _, n := range opened.Nodes {
 			d.Nodes = append(d.Nodes, &Node{Member: n, Deployment: d, Programs: programs, Manifest: sync.OnceValues(n.Dir.Manifest),
-				Bridges:  sync.OnceValues(func() ([]*node.Bridge, error) { return node.Bridges(n.OVS) }),
-				Settings: sync.OnceValues(func() (ovn.Settings, error) { return ovn.ReadSettings(n.OVS) })})
+				Bridges:    sync.OnceValues(func() ([]*node.Bridge, error) { return node.Bridges(n.OVS) }),
+				Settings:   sync.OnceValues(func() (ovn.Settings, error) { return ovn.ReadSettings(n.OVS) }),
+				Namespaces: sync.OnceValues(func() ([]netns.Namespace, error) { return netns.Read(&n.Dir.Data) })})
 		}
 		c.Deployments = append(c.Deployments, d)
 	}
@@ -94,22 +98,24 @@ func (n *Node) BridgeOutput(bridge string, name recording.Name) (string, error) 
 }
 
 // Printed returns the rows of a table of the OVS database as ovs-vsctl list printed them, with the states that no database file holds: of
-// a table that was printed in part, only if each row has the columns. It returns none where that was not recorded.
-func (n *Node) Printed(table string, columns ...string) ([]ovsdb.Record, error) {
+// a table that was printed in part, only if each row has the columns. It returns none where that was not recorded. whole reports that these
+// are all rows of the table.
+func (n *Node) Printed(table string, columns ...string) (rows []ovsdb.Record, whole bool, err error) {
 	file, ok, err := n.Dir.Collected(n.Dir.Recorded(workdir.RecordedList(table)))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if ok {
 		defer file.Close()
-		return ovsdb.Listing(file)
+		rows, err = ovsdb.Listing(file)
+		return rows, true, err
 	}
 	known, part, err := n.known(table)
 	if err != nil || !part || len(columns) == 0 || !known.Has(columns...) {
-		return nil, err
+		return nil, false, err
 	}
 	tables, err := dbfile.PrintedTables(context.Background(), n.Dir.HostRecorded(workdir.HostParts(workdir.OVS)))
-	return tables[table], err
+	return tables[table], known.All, err
 }
 
 // known returns what is known of a table of the OVS database that was printed in part.

@@ -21,11 +21,11 @@ type Record struct {
 // `ovs-vsctl set` reads.
 type Value struct{ Column, Text string }
 
-// Column returns the text of a column without the quotes of a string, "" if
-// the record lacks the column.
+// Column returns the text of a column without the quotes of a string. It returns "" if
+// the record lacks the column, or the column has no value ("[]").
 func (r Record) Column(name string) string {
 	for _, value := range r.Columns {
-		if value.Column == name {
+		if value.Column == name && value.Text != "[]" {
 			if text, err := strconv.Unquote(value.Text); err == nil {
 				return text
 			}

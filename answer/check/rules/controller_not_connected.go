@@ -29,7 +29,7 @@ func controllerNotConnected() rule.Rule {
 				return err
 			}
 			for _, table := range []struct{ name, word string }{{"Controller", "the OpenFlow controller"}, {"Manager", "the OVSDB manager"}} {
-				printed, err := n.Printed(table.name, "target", "is_connected", "status")
+				printed, _, err := n.Printed(table.name, "target", "is_connected", "status")
 				if err != nil {
 					return err
 				}

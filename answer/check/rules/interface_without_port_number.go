@@ -18,7 +18,7 @@ func interfaceWithoutPortNumber() rule.Rule {
 		Follows: "no packet enters or leaves by this interface",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Interface, ofport and error"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
-			look := func(name, number, problem, seen string) {
+			_, err := eachInterface(n, func(name, number, problem, seen string) {
 				what := fmt.Sprintf("interface %s has no OpenFlow port", name)
 				switch {
 				case problem != "":
@@ -27,36 +27,37 @@ func interfaceWithoutPortNumber() rule.Rule {
 					return
 				}
 				found(rule.Finding{What: what, Evidence: []string{seen}, Next: []rule.Next{rule.OnTheNode("ovs-vsctl list Interface", name), rule.OnTheNode("ip link show", name)}})
-			}
-			if n.OVS == nil {
-				return lookAtPrinted(n, look)
-			}
-			return n.OVS.Each("Interface", func(row ovsdb.Row) {
-				number := ""
-				if ofport, known := row.Int("ofport"); known && ofport < 0 {
-					number = "-1"
-				}
-				look(row.String("name"), number, row.String("error"), "Interface "+row.String("name")+" in conf.db: ofport, error")
-			}, "name", "ofport", "error")
+			})
+			return err
 		},
 	}
 }
 
-// lookAtPrinted looks at the interfaces that ovs-vsctl list printed, or else ovs-vsctl show, of which the numbers are not known.
-func lookAtPrinted(n *rule.Node, look func(name, number, problem, seen string)) error {
-	printed, err := n.Printed("Interface", "name", "ofport", "error")
+// eachInterface calls look with the name of each interface of a node, its number, "-1" for none, its error, and where these were read:
+// in the database, or else in what ovs-vsctl list printed, or else in ovs-vsctl show, which has no numbers. whole is false if others may exist.
+func eachInterface(n *rule.Node, look func(name, number, problem, seen string)) (whole bool, err error) {
+	if n.OVS != nil {
+		return true, n.OVS.Each("Interface", func(row ovsdb.Row) {
+			number := ""
+			if ofport, known := row.Int("ofport"); known && ofport < 0 {
+				number = "-1"
+			}
+			look(row.String("name"), number, row.String("error"), "Interface "+row.String("name")+" in conf.db: ofport, error")
+		}, "name", "ofport", "error")
+	}
+	printed, whole, err := n.Printed("Interface", "name", "ofport", "error")
 	for _, row := range printed {
 		look(row.Column("name"), row.Column("ofport"), row.Column("error"), "ovs-vsctl list Interface: ofport, error")
 	}
 	if err != nil || len(printed) > 0 {
-		return err
+		return whole, err
 	}
 	shown, err := n.Shown()
 	if shown == nil || err != nil {
-		return err
+		return false, err
 	}
 	for _, iface := range shown.Below("Interface") {
 		look(iface.Name, "", iface.Text("error"), "ovs-vsctl show: error of "+iface.Name)
 	}
-	return nil
+	return true, nil
 }

@@ -17,6 +17,7 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/show"
+	"ovs-offline/snapshot/node"
 	"ovs-offline/workdir"
 	"ovs-offline/workdir/recording"
 )
@@ -49,7 +50,11 @@ func logs() rule.Rule {
 				return err
 			}
 			for _, s := range read.all() {
-				if finding, ok := s.finding(recorded, packages); ok {
+				fine, err := s.isOver(n)
+				if err != nil {
+					return err
+				}
+				if finding, ok := s.finding(recorded, packages); ok && !fine {
 					found(finding)
 				}
 			}
@@ -120,6 +125,28 @@ func (s *seen) finding(recorded time.Time, packages map[string]string) (finding 
 	}
 	return rule.Finding{Rule: s.rule.Name, Severity: s.rule.Severity, What: what, At: at, Follows: s.rule.Follows, Next: next,
 		Sources: s.rule.Sources, Evidence: []string{s.where + ": " + s.text}}, true
+}
+
+// isOver reports whether the node's tables show that what the lines say was over when the node was recorded.
+func (s *seen) isOver(n *rule.Node) (over bool, err error) {
+	switch s.rule.Name {
+	case "port-not-added": // the interface is gone, or has no error
+		known, missing := false, false
+		whole, err := eachInterface(n, func(name, number, problem, _ string) {
+			if name == s.values["port"] {
+				known, missing = true, number == "-1" || problem != ""
+			}
+		})
+		return known && !missing || whole && !known, err
+	case "localnet-without-bridge":
+		bridges, failed := n.Bridges()
+		settings, err := n.Settings()
+		for network, bridge := range settings.Mappings() {
+			over = over || network == s.values["network"] && slices.ContainsFunc(bridges, func(b *node.Bridge) bool { return b.Name == bridge })
+		}
+		return over, cmp.Or(failed, err)
+	}
+	return false, nil
 }
 
 // steps returns the next steps with the values of the last line, each a word where a shell reads it.

@@ -34,7 +34,7 @@ func portInDeadVLAN() rule.Rule {
 					}
 				}, "name", "tag")
 			}
-			printed, err := n.Printed("Port", "name", "tag")
+			printed, _, err := n.Printed("Port", "name", "tag")
 			for _, row := range printed {
 				look(row.Column("name"), row.Column("tag"), "ovs-vsctl list Port: tag")
 			}

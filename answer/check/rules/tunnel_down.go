@@ -19,7 +19,7 @@ func tunnelDown() rule.Rule {
 		Follows: "gateways behind this tunnel are not used, and packets to the other node are lost",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Interface, bfd_status", "RFC 5880, 6.8.1"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
-			printed, err := n.Printed("Interface", "name", "options", "bfd", "bfd_status")
+			printed, _, err := n.Printed("Interface", "name", "options", "bfd", "bfd_status")
 			if err != nil {
 				return err
 			}
