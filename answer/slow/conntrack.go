@@ -6,19 +6,16 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace/conntrack"
-	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/pkg/openflow/appctl"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/snapshot/names"
 	"ovs-offline/snapshot/node"
 	"ovs-offline/workdir"
-	"ovs-offline/workdir/recording"
 )
 
 // Conntrack is what the recorded connections of a node take.
@@ -146,9 +143,6 @@ func readConntrack(ctx context.Context, n *rule.Node, known func() (*names.Names
 		result.States = append(result.States, Count{state, entries})
 	}
 	sortCounts(result.States)
-	if result.Limit, result.LimitFrom, err = conntrackLimit(n); err != nil {
-		return nil, err
-	}
 	if count.entries == 0 {
 		return result, nil
 	}
@@ -299,37 +293,6 @@ func ownerOfZone(name string, datapaths map[string]ovn.Datapath, known *names.Na
 		return endpoint.Name, name
 	}
 	return name, name
-}
-
-// The outputs that state the limit of connections.
-const (
-	recordedMaximum recording.Name = "dpctl.ct-get-maxconns"
-	hostSysctl      string         = "sysctl"
-)
-
-var (
-	number    = lazyregexp.New(`(?m)^\s*([0-9]+)\s*$`)
-	maxSysctl = lazyregexp.New(`(?m)^net\.(?:netfilter\.nf_conntrack_max|nf_conntrack_max)\s*=\s*([0-9]+)`)
-)
-
-// conntrackLimit returns how many connections a node allows, and what states it; 0 if nothing does.
-func conntrackLimit(n *rule.Node) (limit int, source string, err error) {
-	text, err := n.Output(recordedMaximum)
-	if err != nil {
-		return 0, "", err
-	}
-	if found := number.FindStringSubmatch(text); found != nil {
-		limit, err = strconv.Atoi(found[1])
-		return limit, "dpctl/ct-get-maxconns", err
-	}
-	if text, _, err = n.Dir.CollectedText(n.Dir.HostRecorded(hostSysctl)); err != nil {
-		return 0, "", err
-	}
-	if found := maxSysctl.FindStringSubmatch(text); found != nil {
-		limit, err = strconv.Atoi(found[1])
-		return limit, "net.netfilter.nf_conntrack_max", err
-	}
-	return 0, "", nil
 }
 
 // hwOffload reports whether a node is configured to offload flows.

@@ -25,12 +25,16 @@ const (
 	nearLimit  = "conntrack-near-limit"
 	tracked    = "conntrack-of-tunnels"
 	churning   = "row-churn"
+	losing     = "datapath-lost-packets"
+	masked     = "datapath-many-masks"
+	limited    = "megaflow-limit"
 )
 
 // The thresholds of findings.
 const (
 	fullZone     = 1_000     // entries of a talker that has more than half of a zone
 	fullOwnZone  = 10_000    // the same, of the port whose zone it is
+	fullShare    = 10        // 1/fullShare of the limit of connections, where that is known: fewer entries take nobody's
 	nearPercent  = 90        // of the limit of connections
 	slowPackets  = 10_000    // of flows that are not offloaded
 	slowPercent  = 20        // of all packets
@@ -47,11 +51,14 @@ const (
 func Rules() []rule.Rule {
 	shared := &memory{nodes: map[*rule.Node]func() (*judged, error){}, names: map[*rule.Deployment]func() (*names.Names, error){}}
 	megaflows, conntrack := []rule.Data{rule.Output(workdir.RecordedDatapathFlows)}, []rule.Data{rule.Output(workdir.RecordedConntrack)}
+	shown, upcalls := []rule.Data{rule.Output(workdir.RecordedDatapathShow)}, []rule.Data{rule.Output(workdir.RecordedUpcalls)}
+	counted := []rule.Data{rule.Either(conntrack[0], rule.HostOutput(workdir.HostSysctl, "output of sysctl -a"))}
 	list := []rule.Rule{
 		{Name: churning, Severity: rule.Warning, Slow: true, Needs: []rule.Data{rule.Either(rule.OVS(), rule.NB(), rule.SB())}, Deployment: deploymentChurn},
 		{Name: replaying, Severity: rule.Warning, Slow: true, Needs: megaflows, Node: shared.findReplayed},
 	}
-	for name, needs := range map[string][]rule.Data{exploding: megaflows, offloading: megaflows, filling: conntrack, nearLimit: conntrack, tracked: conntrack} {
+	for name, needs := range map[string][]rule.Data{losing: shown, masked: shown, limited: upcalls, exploding: megaflows, offloading: megaflows,
+		filling: conntrack, nearLimit: counted, tracked: conntrack} {
 		list = append(list, rule.Rule{Name: name, Severity: rule.Warning, Slow: true, Needs: needs, Node: func(ctx context.Context, n *rule.Node, found func(rule.Finding)) error {
 			return shared.find(ctx, n, name, found)
 		}})
@@ -120,7 +127,7 @@ func judge(ctx context.Context, n *rule.Node, known func() (*names.Names, error)
 		return nil, err
 	}
 	replayed := append(flapFindings(n.Name, r.ofState(flows.Flapping)), staleFindings(n.Name, r)...)
-	return &judged{replayed: replayed, others: r.findings(), failed: r.failed}, nil
+	return &judged{replayed: replayed, others: r.findings(n.Name), failed: r.failed}, nil
 }
 
 // deploymentChurn reads the transactions of the databases of a deployment and of its nodes.
@@ -246,13 +253,9 @@ func conntrackFindings(c *Conntrack) (list []rule.Finding) {
 			Evidence: []string{fmt.Sprintf("dpctl/dump-conntrack: %d entries", c.Entries)},
 			Next:     []rule.Next{rule.Ask("slow"), rule.OnTheNode("ovs-appctl dpctl/ct-stats-show")}, Sources: sources})
 	}
-	if c.Limit > 0 && c.Entries*100 >= c.Limit*nearPercent {
-		add(nearLimit, fmt.Sprintf("%d connections are recorded, and the limit is %d (%s)", c.Entries, c.Limit, c.LimitFrom),
-			"new connections are dropped when the limit is reached", c.Entries, "nf_conntrack-sysctl of Linux", "ovs-vswitchd(8), dpctl/ct-set-maxconns")
-	}
 	for _, z := range c.Zones {
 		t := z.Talker
-		if t == nil || t.Entries*2 <= z.Entries || t.Entries <= fullZone || t.own && t.Entries <= fullOwnZone {
+		if t == nil || t.Entries*2 <= z.Entries || t.Entries <= fullZone || t.own && t.Entries <= fullOwnZone || t.Entries*fullShare < c.Limit {
 			continue
 		}
 		add(filling, fmt.Sprintf("%s has %d of the %d connections of conntrack zone %d%s", talkerText(t), t.Entries, z.Entries, z.Zone, ownerText(z.Owner)),

@@ -23,9 +23,10 @@ type recordedNode struct {
 	failed      error  // of the replay
 	conntrack   *Conntrack
 	engine      []appctl.EngineNode
+	counters    counters
 }
 
-// readNode reads the flows of the datapath and the connections of a node, and replays the flows if its replica
+// readNode reads the flows of the datapath, the counters and the connections of a node, and replays the flows if its replica
 // runs.
 func readNode(ctx context.Context, n *rule.Node, known func() (*names.Names, error)) (*recordedNode, error) {
 	r := &recordedNode{}
@@ -42,16 +43,26 @@ func readNode(ctx context.Context, n *rule.Node, known func() (*names.Names, err
 		}
 		r.replayed, r.notReplayed, r.failed = replay(ctx, source, r.survey)
 	}
+	if r.counters, err = readCounters(n); err != nil {
+		return nil, err
+	}
 	if r.conntrack, err = readConntrack(ctx, n, known); err != nil {
 		return nil, err
+	}
+	if r.conntrack != nil {
+		r.conntrack.Limit, r.conntrack.LimitFrom = r.counters.MaxConnections, r.counters.allowed
 	}
 	r.engine, err = readEngine(n)
 	return r, err
 }
 
-// findings returns the findings that need no replica.
-func (r *recordedNode) findings() []rule.Finding {
-	return slices.Concat(explosionFindings(r.explosions), offloadFindings(r.offload), conntrackFindings(r.conntrack))
+// findings returns the findings about a node that need no replica.
+func (r *recordedNode) findings(node string) []rule.Finding {
+	entries := 0
+	if r.conntrack != nil {
+		entries = r.conntrack.Entries
+	}
+	return slices.Concat(r.counters.findings(node, entries), explosionFindings(r.explosions), offloadFindings(r.offload), conntrackFindings(r.conntrack))
 }
 
 // ofState returns the flows of the datapath that a replay found to be in a state.

@@ -66,6 +66,7 @@ func (n *Node) print(page *show.Page, limit int) {
 	if n.Node != "" {
 		page.Printf("\nNode %s\n", terminal.Escape(n.Node))
 	}
+	n.counters.print(page)
 	if d := n.Datapath; d != nil {
 		page.Printf("\nFlows of the datapath: %d, %d masks\n", d.Flows, d.Masks)
 		if n.NotReplayed != "" {

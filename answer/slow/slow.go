@@ -31,7 +31,8 @@ type Report struct {
 
 // Node is what is slow on one node. What was not recorded is nil.
 type Node struct {
-	Node     string           `json:"node,omitempty"`
+	Node string `json:"node,omitempty"`
+	counters
 	Datapath *Datapath        `json:"datapath,omitempty"`
 	Flapping []flows.Megaflow `json:"flapping"`
 	// NotReplayed says why the flows of the datapath were not replayed, so that flapping ones are not known.
@@ -114,7 +115,7 @@ func namesOf(ctx context.Context, d *rule.Deployment) func() (*names.Names, erro
 
 // addNode adds what was recorded of a node.
 func (r *Report) addNode(name string, recorded *recordedNode) {
-	n := &Node{Node: name, Flapping: []flows.Megaflow{}, Explosions: append([]flows.Explosion{}, recorded.explosions...),
+	n := &Node{Node: name, counters: recorded.counters, Flapping: []flows.Megaflow{}, Explosions: append([]flows.Explosion{}, recorded.explosions...),
 		Offload: recorded.offload, Conntrack: recorded.conntrack, Engine: recorded.engine}
 	missing := func(what string) { r.Missing = append(r.Missing, prefix(name)+what) }
 	if survey := recorded.survey; survey == nil {
@@ -134,7 +135,7 @@ func (r *Report) addNode(name string, recorded *recordedNode) {
 		missing("lines of dpctl/dump-conntrack can't be read")
 	}
 	r.Nodes = append(r.Nodes, n)
-	r.Findings = append(append(r.Findings, flapFindings(name, n.Flapping)...), recorded.findings()...)
+	r.Findings = append(append(r.Findings, flapFindings(name, n.Flapping)...), recorded.findings(name)...)
 }
 
 // addChurn adds the changes of the rows of a database, the most frequent ones.

@@ -3,6 +3,7 @@ package slow
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -239,6 +240,39 @@ func TestConnectionsNearTheLimitOfTheDatapath(t *testing.T) {
 	expect.Equal(t, found, []string{nearLimit +
 		": 300 connections are recorded, and the limit is 320 (dpctl/ct-get-maxconns)",
 		tracked + ": 20 connections that the host tracks are of tunnels"}, "the findings")
+}
+
+// TestCountersAreFound has a live switch without connections, whose counters are changed into those of a node under load, and what the
+// kernel says of its connections. check finds the same (examined).
+func TestCountersAreFound(t *testing.T) {
+	live := started(t, "actions=output:2")
+	send(t, live, 1, "10.0.0.1", "10.0.0.2", 80, "dpctl/dump-flows", "-m", "dummy@ovs-dummy")
+	wd := recordedSwitch(t, live)
+	shown, upcalls := live.Appctl("dpctl/show"), live.Appctl("upcall/show")
+	write := func(lookups, flows, count string) []string {
+		files.Write(t, wd.Recorded(workdir.RecordedDatapathShow), regexp.MustCompile("lookups: .*").ReplaceAllString(shown, lookups))
+		files.Write(t, wd.Recorded(workdir.RecordedUpcalls), regexp.MustCompile(`\(current .*`).ReplaceAllString(upcalls, flows))
+		files.Write(t, wd.HostRecorded(workdir.HostSysctl),
+			"net.netfilter.nf_conntrack_count = "+count+"\nnet.netfilter.nf_conntrack_max = 262144\n")
+		files.Write(t, wd.Recorded(workdir.RecordedCoverage), live.Appctl("coverage/show")+
+			"upcall_flow_limit_hit      0.0/sec     0.000/sec        0.0000/sec   total: 71\n")
+		var found []string
+		for _, f := range examined(t, wd.Path()).Findings {
+			found = append(found, fmt.Sprintf("%s %s: %s", f.Severity, f.Rule, f.What))
+		}
+		return found
+	}
+	expect.Equal(t, write("lookups: hit:900 missed:100 lost:3", "(current 5) (avg 5) (max 5) (limit 2000)", "2725"), nil, "healthy")
+	expect.Equal(t, write("lookups: hit:99001 missed:4000000 lost:812345", "(current 1996) (avg 1900) (max 2011) (limit 2000)",
+		"262144"), []string{
+		"error datapath-lost-packets: the datapath dummy@ovs-dummy lost 812345 packets on their way to ovs-vswitchd, of 4812345",
+		"error conntrack-near-limit: the table of connections is full: it has 262144 of at most 262144 (net.netfilter.nf_conntrack_max)",
+		"warning megaflow-limit: the datapath dummy@ovs-dummy has 1996 flows, and ovs-vswitchd allows 2000; the limit was reached for 71 packets",
+	}, "under load")
+	expect.Equal(t, write("lookups: hit:99001 missed:4000000 lost:300", "(current 5) (avg 5) (max 5) (limit 2000)", "240000"),
+		[]string{"warning conntrack-near-limit: 240000 connections are recorded, and the limit is 262144 (net.netfilter.nf_conntrack_max)",
+			"warning datapath-lost-packets: the datapath dummy@ovs-dummy lost 300 packets on their way to ovs-vswitchd, of 4000300"},
+		"near it")
 }
 
 // TestOffloadThatTakesNoFlowIsFound has a switch that is configured to offload flows, and whose dump says

@@ -83,9 +83,6 @@ func All() []rule.Rule {
 
 		// Tables, flows and data.
 		fdbFull(),
-		datapathLost(),
-		datapathMasks(),
-		megaflowLimit(),
 		bridgeWithoutFlows(),
 		dataLost(),
 

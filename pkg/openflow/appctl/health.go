@@ -9,11 +9,13 @@ import (
 
 // DatapathStats are the numbers of dpctl/show (lib/dpctl.c, show_dpif).
 type DatapathStats struct {
-	Name              string // "system@ovs-system", "" where the heading was cut off
-	Hit, Missed, Lost uint64
-	Flows             uint64
-	Masks             uint64
-	PerMatch          float64 // masks that a lookup tried on average
+	Name     string  `json:"name,omitempty"` // "system@ovs-system", "" where the heading was cut off
+	Hit      uint64  `json:"hit"`            // packets that a flow of the datapath matched
+	Missed   uint64  `json:"missed"`         // packets that ovs-vswitchd got
+	Lost     uint64  `json:"lost"`           // packets that ovs-vswitchd should have got, and did not
+	Flows    uint64  `json:"flows"`
+	Masks    uint64  `json:"masks"`
+	PerMatch float64 `json:"masks_per_packet"` // masks that a lookup tried on average
 }
 
 var (
@@ -58,9 +60,9 @@ func count(digits string) uint64 {
 // UpcallStats are the numbers of upcall/show for a datapath (ofproto/ofproto-dpif-upcall.c,
 // upcall_unixctl_show).
 type UpcallStats struct {
-	Datapath string
-	Current  uint64 // flows
-	Limit    uint64
+	Datapath string `json:"datapath"`
+	Current  uint64 `json:"flows"`
+	Limit    uint64 `json:"limit"`
 }
 
 // upcallFlows matches "  flows         : (current 96) (avg 90) (max 200) (limit 200000)".
@@ -77,6 +79,19 @@ func Upcalls(text string) (all []UpcallStats) {
 		}
 	}
 	return all
+}
+
+// counted matches "upcall_flow_limit_hit  0.0/sec  0.000/sec  0.0000/sec   total: 12" (lib/coverage.c, coverage_read).
+var counted = lazyregexp.New(`(?m)^(\w+)\s+[0-9.]+/sec\s.*total: (\d+)\s*$`)
+
+// Coverage reads coverage/show: how often each event happened since the daemon was started. Events that never happened are
+// not printed.
+func Coverage(text string) map[string]uint64 {
+	events := map[string]uint64{}
+	for _, found := range counted.FindAllStringSubmatch(text, -1) {
+		events[found[1]] = count(found[2])
+	}
+	return events
 }
 
 // fdbEntries matches the line of fdb/stats-show with the number of entries and the size of the table.
