@@ -65,7 +65,7 @@ func (r *filesReader) assemble() error {
 	for _, named := range r.found.Nodes {
 		r.remarkApart(named.Recording)
 		if named.LacksOVN {
-			named.Remarks = append(named.Remarks, fmt.Sprintf("%s uses OVN (ovn-remote), and lacks a database of its deployment: %s", named.Name, named.NoOVN))
+			named.Remarks = append(named.Remarks, fmt.Sprintf("%s uses OVN (ovn-remote), and %s%s", named.Name, workdir.LacksOVN, named.NoOVN))
 		}
 	}
 	if len(nodes) == 0 {

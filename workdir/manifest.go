@@ -22,6 +22,9 @@ type Manifest struct {
 	Collections []Collection `json:"collections"`
 }
 
+// LacksOVN precedes the reason in the remark on a node of whose deployment no database was collected.
+const LacksOVN = "lacks a database of its deployment: "
+
 // Collection is the data of one kind, from one collect command.
 type Collection struct {
 	Kind       Kind      `json:"kind"`

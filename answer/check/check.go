@@ -39,6 +39,8 @@ type Report struct {
 	Judged  int      `json:"judged"` // the rules that had data to look at
 	// Missing lists what the other rules had needed, what most of them needed first.
 	Missing []Missing `json:"missing,omitempty"`
+	// UnknownErrors is the number of lines of errors in logs that no rule is about.
+	UnknownErrors int `json:"unknown_errors,omitempty"`
 }
 
 // Missing is data that was not collected.
@@ -83,6 +85,9 @@ func Run(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Re
 		if err := run.stage(ctx, c, stage.rules, stage.atOnce); err != nil {
 			return nil, err
 		}
+	}
+	for _, n := range c.Nodes() {
+		run.report.UnknownErrors += n.UnknownErrors
 	}
 	run.report.Findings = fold(run.report.Findings)
 	rule.Sort(run.report.Findings)

@@ -79,3 +79,54 @@ func TestTablesOverruleLogs(t *testing.T) {
 		})
 	}
 }
+
+// TestErrorsThatNoRuleKnowsAreCounted checks that lines of errors in logs are counted, unless a rule is about them.
+func TestErrorsThatNoRuleKnowsAreCounted(t *testing.T) {
+	const unknown = "2022-05-24T20:51:11.024Z|00592|bridge|ERR|nobody has seen this line\n"
+	const known = "2022-05-24T20:51:11.024Z|00593|dpif_netlink(handler3)|ERR|failed to offload flow: Invalid argument: p0\n"
+	const warning = "2022-05-24T20:51:11.024Z|00594|bridge|WARN|a line that no rule knows\n"
+	const emergency = "2022-05-24T20:51:11.024Z|00595|daemon_unix|EMER|could not initiate process monitoring\n"
+	const agent = "2022-05-24 20:51:11.024 7 ERROR neutron.agent.ovn.metadata.agent [-] Port 1 vanished\n"
+	for name, c := range map[string]struct {
+		text, found string
+		count       int
+	}{
+		"ovs-vswitchd.log":                 {unknown + known + unknown + warning, "offload-failed", 2},
+		"ovn-controller.log":               {warning, "", 0},
+		"neutron-ovn-metadata-agent.log":   {agent + agent, "", 2},
+		"ovsdb-server.log":                 {emergency + unknown, "emergency", 1},
+		"ovs-vswitchd-with-an-end.log":     {emergency, "emergency", 0},
+		"ovs-vswitchd-without-a-fault.log": {strings.Replace(unknown, "ERR", "INFO", 1), "", 0},
+	} {
+		r := checkTicket(t, name, c.text)
+		var rules []string
+		for _, f := range r.Findings {
+			rules = append(rules, f.Rule)
+		}
+		expect.Equal(t, strings.Join(rules, " "), c.found, name)
+		expect.Equal(t, r.UnknownErrors, c.count, name)
+	}
+}
+
+// TestOVNWithoutItsDatabasesIsNotJudged checks that a node that uses OVN gets no all-clear without a database of its deployment.
+func TestOVNWithoutItsDatabasesIsNotJudged(t *testing.T) {
+	tables := func(ids string) string {
+		return "# ovs-vsctl list Open_vSwitch\n" + row(3, "bridges", "[]", "external_ids", ids) + "\n# ovs-vsctl list Bridge\n" +
+			row(2, "name", "br-int", "ports", "[]") + "\n# ovs-vsctl list Port\n" + row(4, "name", "br-int") +
+			"\n# ovs-vsctl list Interface\n" + row(1, "name", "br-int", "ofport", "65534", "error", "[]", "type", "internal") + "\n"
+	}
+	const northbound = "# ovn-nbctl list Logical_Switch\n"
+	ovn := tables(`{ovn-encap-type=geneve, ovn-encap-ip="10.0.0.1", ovn-remote="tcp:10.0.0.9:6642", system-id=n1}`)
+	for name, c := range map[string]struct {
+		text   string
+		judged bool
+	}{
+		"OVN":                     {ovn, false},
+		"another use of a switch": {tables("{system-id=n1}"), true},
+		"OVN with a table of it":  {ovn + northbound + row(5, "name", "sw0", "ports", "[]"), true},
+	} {
+		r := checkTicket(t, "ticket.md", c.text)
+		said := strings.Contains(strings.Join(r.Unjudged, "\n"), "uses OVN, and no database of its deployment was collected")
+		expect.Equal(t, !said, c.judged, name+": "+strings.Join(r.Unjudged, "\n"))
+	}
+}

@@ -2,9 +2,12 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"ovs-offline/answer/rule"
+	"ovs-offline/workdir"
 )
 
 // count counts the rules that have data to look at, and notes what the others lack. A case without a database is not judged: most
@@ -32,5 +35,35 @@ func (r *Report) count(c *rule.Case, rules []rule.Rule) error {
 	if err == nil && len(lacking) > 0 {
 		r.Unjudged = append(r.Unjudged, "what a database of Open vSwitch or OVN shows: none was collected")
 	}
-	return err
+	return cmp.Or(err, r.countWithoutOVN(c))
+}
+
+// countWithoutOVN notes the nodes that use OVN, and of whose deployment no database was collected.
+func (r *Report) countWithoutOVN(c *rule.Case) error {
+	for _, d := range c.Deployments {
+		for _, n := range d.Nodes {
+			settings, err := n.Settings()
+			if err != nil {
+				return err
+			}
+			if d.NB == nil && d.SB == nil && settings.Configured() {
+				r.Unjudged = append(r.Unjudged, fmt.Sprintf("what a database of OVN shows: %s uses OVN, and no database of its deployment was collected: %s", n.Name, whyNone(n)))
+			}
+		}
+	}
+	return nil
+}
+
+// whyNone says why collect found no database for a node, or else what to collect.
+func whyNone(n *rule.Node) string {
+	if manifest, err := n.Manifest(); err == nil {
+		for _, collection := range manifest.Collections {
+			for _, remark := range collection.Remarks {
+				if _, reason, ok := strings.Cut(remark, workdir.LacksOVN); ok {
+					return reason
+				}
+			}
+		}
+	}
+	return "add the report of a controller, or its database files"
 }

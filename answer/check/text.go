@@ -19,6 +19,9 @@ func (r *Report) Print(page *show.Page, detail bool) {
 	}
 	page.Lines("Not judged", r.Unjudged)
 	page.Printf("%s\n", r.Summary())
+	if r.UnknownErrors > 0 {
+		page.Printf("%s in logs that no rule knows: %s\n", phrase.Count(r.UnknownErrors, "error line"), terminal.Escape(rule.Ask("timeline", "--level", "err").Text(page.Call)))
+	}
 }
 
 // Summary returns the numbers of findings in one sentence.

@@ -53,6 +53,8 @@ type Node struct {
 	Manifest func() (*workdir.Manifest, error)
 	// Settings returns the settings of the node's ovn-controller, none without an OVS database.
 	Settings func() (ovn.Settings, error)
+	// UnknownErrors is the number of lines of errors in the node's logs that no rule is about, once the rule "logs" has looked.
+	UnknownErrors int
 	// Namespaces returns the network namespaces that were recorded, the node's own first.
 	Namespaces func() ([]netns.Namespace, error)
 }

@@ -49,6 +49,7 @@ func logs() rule.Rule {
 			if err != nil {
 				return err
 			}
+			n.UnknownErrors = read.unknown
 			for _, s := range read.all() {
 				fine, err := s.isOver(n)
 				if err != nil {
@@ -185,6 +186,8 @@ type readLog struct {
 	found  map[string]map[string]*seen // by the name of the rule, and by its key
 	before map[string]bool             // the rules of which the line After was seen
 	bad    []string                    // files that could not be read to their ends
+	// unknown counts the lines of errors that no rule is about.
+	unknown int
 
 	options daemonlog.Options
 }
@@ -236,7 +239,7 @@ func (l *readLog) merge(part *readLog) {
 			}
 		}
 	}
-	l.bad = append(l.bad, part.bad...)
+	l.bad, l.unknown = append(l.bad, part.bad...), l.unknown+part.unknown
 }
 
 // readProgram reads the files of one program, the oldest first.
@@ -298,9 +301,7 @@ func (l *readLog) readFile(ctx context.Context, file workdir.Log, name string, r
 		if err != nil {
 			return err
 		}
-		for _, r := range of[string(line.Program)] {
-			l.look(r, line, name)
-		}
+		l.lookAt(of[string(line.Program)], line, name)
 	}
 	result := in.Result()
 	if result.Lost != "" {
@@ -325,17 +326,32 @@ func rulesOf(rules []*logRule) map[string][]*logRule {
 	return of
 }
 
-// look lets a rule look at a line.
-func (l *readLog) look(r *logRule, line *daemonlog.Line, file string) {
+// lookAt lets rules look at a line, and counts it if it is an error that none of them knows.
+func (l *readLog) lookAt(rules []*logRule, line *daemonlog.Line, file string) {
+	known := false
+	for _, r := range rules {
+		if !r.Others || !known {
+			known = l.look(r, line, file) || known
+		}
+	}
+	if !known && line.Level >= daemonlog.Error && !line.Continues {
+		l.unknown++
+	}
+}
+
+// look lets a rule look at a line, and reports whether it is about it.
+func (l *readLog) look(r *logRule, line *daemonlog.Line, file string) bool {
 	if len(r.until) > 0 && bytes.Contains(line.Text, r.until) {
 		delete(l.found, r.Name)
 	}
 	if len(r.after) > 0 && bytes.Contains(line.Text, r.after) {
 		l.before[r.Name] = true
 	}
-	if values, ok := r.groups(line); ok && (len(r.after) == 0 || l.before[r.Name]) {
+	values, ok := r.groups(line)
+	if ok = ok && (len(r.after) == 0 || l.before[r.Name]); ok {
 		l.add(r, line, values, file)
 	}
+	return ok
 }
 
 // add adds a line to what its rule has seen.

@@ -32,6 +32,9 @@ type logRule struct {
 	Next    []string
 	Sources []string
 
+	// Level is the least level of the lines, "" for any. Others says that the rule is only about lines that no other rule is about.
+	Level  string
+	Others bool
 	// Programs wrote the line. Modules are modules of vlog or loggers of OpenStack's services; empty
 	// for any. Contains is a part of the message, and Match a regular expression for it.
 	Programs []string
@@ -63,6 +66,7 @@ type logRule struct {
 	until       []byte
 	modules     [][]byte
 	within, age time.Duration
+	level       daemonlog.Level
 }
 
 // usualAge is the age of the oldest lines that count.
@@ -89,6 +93,8 @@ func logRules() ([]*logRule, error) {
 		}
 		all = append(all, one)
 	}
+	last := func(r *logRule) int { return map[bool]int{true: 1}[r.Others] }
+	slices.SortStableFunc(all, func(a, b *logRule) int { return last(a) - last(b) })
 	return all, nil
 }
 
@@ -109,6 +115,11 @@ func (r *logRule) compile() (err error) {
 	if r.next, err = parseNext(r.Next); err != nil {
 		return err
 	}
+	if level, ok := daemonlog.ParseLevel(r.Level); ok || r.Level == "" {
+		r.level = level
+	} else {
+		return fmt.Errorf("no level %q", r.Level)
+	}
 	for text, to := range map[string]*time.Duration{r.Within: &r.within, r.Age: &r.age} {
 		if text != "" {
 			if *to, err = time.ParseDuration(text); err != nil {
@@ -128,7 +139,7 @@ func (r *logRule) groups(line *daemonlog.Line) (values map[string]string, ok boo
 	if len(r.modules) > 0 && !slices.ContainsFunc(r.modules, func(module []byte) bool { return bytes.Equal(module, line.Module) }) {
 		return nil, false
 	}
-	if !bytes.Contains(line.Text, r.contains) {
+	if line.Level < r.level || !bytes.Contains(line.Text, r.contains) {
 		return nil, false
 	}
 	if r.pattern == nil {
