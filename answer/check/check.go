@@ -89,7 +89,7 @@ func Run(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Re
 	for _, n := range c.Nodes() {
 		run.report.UnknownErrors += n.UnknownErrors
 	}
-	run.report.Findings = fold(run.report.Findings)
+	run.report.Findings = rule.Explain(fold(run.report.Findings))
 	rule.Sort(run.report.Findings)
 	return run.report, nil
 }

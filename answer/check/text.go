@@ -68,11 +68,17 @@ const mostMissing = 5
 func printFinding(page *show.Page, f rule.Finding, detail bool) {
 	page.Printf("%s\n", terminal.Escape(Line(f)))
 	page.Printf("    follows: %s\n", terminal.Escape(f.Follows))
+	if n := len(f.Explains); n > 0 {
+		page.Printf("    explains: %s of %s, the first: %s\n", phrase.Count(n, "finding"), f.Explains[0].Rule, terminal.Escape(f.Explains[0].What))
+	}
 	for _, next := range f.Next {
 		page.Printf("    next:    %s\n", terminal.Escape(next.Text(page.Call)))
 	}
 	if !detail {
 		return
+	}
+	for _, explained := range f.Explains {
+		page.Printf("    explained: %s\n", terminal.Escape(Line(explained)))
 	}
 	for _, text := range f.Evidence {
 		page.Printf("    seen in: %s\n", terminal.Escape(text))

@@ -93,9 +93,11 @@ func Check(ctx context.Context, wd *workdir.Dir, options Options) (*Report, erro
 // proves neither a difference nor its absence; a database of another moment than the flows may
 // differ from them on a node without faults.
 func (r *Report) doubt(ctx context.Context, wd *workdir.Dir) (err error) {
-	if r.Doubts, err = replica.Doubts(ctx, wd); err != nil {
+	doubts, err := replica.Doubts(ctx, wd)
+	if err != nil {
 		return err
 	}
+	r.Doubts = append(doubts, r.Doubts...)
 	m, err := wd.Manifest()
 	if lost := m.LostDatabases(); len(lost) > 0 && r.Verdict != Undetermined {
 		r.undetermined("what the flows should be is computed from a database that is not whole")

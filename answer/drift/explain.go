@@ -32,16 +32,22 @@ func (c *comparison) explain(ctx context.Context) error {
 	return c.findDatapathFlows(ctx)
 }
 
-// remarkBehind remarks that ovn-controller had not yet installed the flows of the SB database.
-// It writes the nb_cfg of the SB database to its bridge when it has installed the flows.
+// remarkBehind remarks that the SB database has changes that ovn-controller had not yet installed, and doubts a database that lacks
+// changes that it had. It writes the nb_cfg of the SB database to its bridge when it has installed the flows.
 func (c *comparison) remarkBehind() error {
 	for row, err := range c.sb.Rows("SB_Global", "nb_cfg") {
 		if err != nil {
 			return err
 		}
-		if config, _ := row.Int("nb_cfg"); c.node.seen != 0 && c.node.seen < config {
+		switch config, known := row.Int("nb_cfg"); {
+		case c.node.seen == 0 || !known:
+		case c.node.seen < config:
+			c.report.Behind = config - c.node.seen
 			c.report.Remarks = append(c.report.Remarks, fmt.Sprintf(
 				"the SB database has nb_cfg %d, and the node's ovn-controller had installed the flows of %d: differences may have been changes on their way", config, c.node.seen))
+		case c.node.seen > config:
+			c.report.Doubts = append(c.report.Doubts, fmt.Sprintf(
+				"the SB database is older than the flows: it has nb_cfg %d, and the node's ovn-controller had installed the flows of %d", config, c.node.seen))
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package drift
 
 import (
 	"fmt"
+	"slices"
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/phrase"
@@ -25,7 +26,9 @@ type Report struct {
 	// Why is the reason for a verdict other than None and Found.
 	Why string `json:"why,omitempty"`
 	// Doubts are the reasons why the differences may come from the databases, not from the node.
-	Doubts   []string      `json:"doubts,omitempty"`
+	Doubts []string `json:"doubts,omitempty"`
+	// Behind is how many changes of nb_cfg of the SB database ovn-controller had not installed, where something differs.
+	Behind   int           `json:"behind,omitempty"`
 	Bridge   string        `json:"bridge,omitempty"` // the integration bridge
 	Recorded versions.Pair `json:"recorded"`         // the versions on the node
 	Running  versions.Pair `json:"running"`          // the versions that computed what should be
@@ -49,6 +52,23 @@ type Report struct {
 	LeftOut []LeftOut `json:"left_out,omitempty"`
 	Northd  *Northd   `json:"northd,omitempty"`
 	Remarks []string  `json:"remarks,omitempty"`
+}
+
+// Caveats returns why what differs may be no fault of the node.
+func (r *Report) Caveats() []string {
+	caveats := slices.Clone(r.Doubts)
+	if r.Behind > 0 {
+		caveats = append(caveats, fmt.Sprintf("ovn-controller had not yet installed %s of the SB database", phrase.Count(r.Behind, "change")))
+	}
+	return caveats
+}
+
+// Differing returns how many entries differ.
+func (r *Report) Differing() (count int) {
+	for _, d := range slices.Concat(r.Missing, r.Extra, r.Altered) {
+		count += len(d.Entries)
+	}
+	return count
 }
 
 // Counts are the recorded entries that were compared.

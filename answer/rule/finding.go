@@ -34,8 +34,42 @@ type Finding struct {
 	Next []Next `json:"next,omitempty"`
 	// Sources are the manual, the bug or the source file that the rule comes from.
 	Sources []string `json:"sources,omitempty"`
+	// Explains are the findings that follow from this one, and that are listed nowhere else.
+	Explains []Finding `json:"explains,omitempty"`
 	// Weight orders findings of one severity: what concerns more traffic is more. 0 is usual.
 	Weight int `json:"-"`
+	// Causes names the rules whose findings follow from this one if they are about the same nodes.
+	Causes []string `json:"-"`
+}
+
+// Explain lists each finding that follows from another one under that one, and what follows from both under the first of them. No rule
+// may be the cause of its own cause.
+func Explain(findings []Finding) (list []Finding) {
+	cause := func(i int) int {
+		return slices.IndexFunc(findings, func(c Finding) bool { return slices.Contains(c.Causes, findings[i].Rule) && c.covers(findings[i]) })
+	}
+	explained := make([][]Finding, len(findings))
+	for i, f := range findings {
+		first := i
+		for next := cause(first); next >= 0; next = cause(first) {
+			first = next
+		}
+		if first != i {
+			explained[first] = append(explained[first], f)
+		}
+	}
+	for i, f := range findings {
+		if cause(i) < 0 {
+			f.Explains = explained[i]
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// covers reports whether a finding is about all nodes of another one.
+func (f Finding) covers(other Finding) bool {
+	return len(other.Nodes) > 0 && !slices.ContainsFunc(other.Nodes, func(node string) bool { return !slices.Contains(f.Nodes, node) })
 }
 
 // Placed returns the finding with its node in each step, if it is about one node. A step that reads an OVN database gets the only node of
@@ -66,10 +100,10 @@ func OnNode(name string) []string {
 	return []string{name}
 }
 
-// Sort sorts findings, the worst first.
+// Sort sorts findings, the worst first, and of these the ones that explain others.
 func Sort(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(b.Weight, a.Weight),
+		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(len(b.Explains), len(a.Explains)), cmp.Compare(b.Weight, a.Weight),
 			cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.What, b.What))
 	})
 }

@@ -8,6 +8,7 @@ type Rule struct {
 	Severity Severity
 	Follows  string   // as in Finding
 	Sources  []string // as in Finding
+	Causes   []string // as in Finding
 
 	// Needs lists what the rule reads: without one of these, it looks at nothing. Empty for a rule that always looks.
 	Needs []Data
@@ -33,6 +34,7 @@ func (r *Rule) Finish(f Finding) Finding {
 	if f.Follows == "" {
 		f.Follows = r.Follows
 	}
+	f.Causes = append(f.Causes, r.Causes...)
 	if len(f.Sources) == 0 {
 		f.Sources = r.Sources
 	}

@@ -21,6 +21,7 @@ func chassisBehind() rule.Rule {
 		Name: "chassis-behind", Severity: rule.Error,
 		Needs:   []rule.Data{rule.SB(rule.All("SB_Global", "nb_cfg"), chassis(), rule.All("Chassis_Private", "name", "nb_cfg", "nb_cfg_timestamp"))},
 		Follows: "the flows of that node are of an older state of the southbound database",
+		Causes:  []string{"drift"},
 		Sources: []string{"ovn-sb(5), SB_Global nb_cfg and Chassis_Private nb_cfg", "ovn-nb(5), NB_Global nb_cfg_timestamp"},
 		Deployment: func(_ context.Context, d *rule.Deployment, found func(rule.Finding)) error {
 			wanted, ok, err := configNumber(d)

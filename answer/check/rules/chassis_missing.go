@@ -13,6 +13,7 @@ func chassisMissing() rule.Rule {
 		Name: "chassis-missing", Severity: rule.Error,
 		Needs:   []rule.Data{rule.OVS(), rule.SB(chassis())},
 		Follows: "no port is bound to this node, and no other node has a tunnel to it",
+		Causes:  []string{"drift", "port-not-claimed"},
 		Sources: []string{"ovn-controller(8), external_ids:system-id", "ovn-sb(5), Chassis"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
 			settings, err := n.Settings()

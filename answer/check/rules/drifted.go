@@ -3,9 +3,12 @@ package rules
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"ovs-offline/answer/drift"
 	"ovs-offline/answer/rule"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/workdir"
 )
 
@@ -36,16 +39,8 @@ func drifted() rule.Rule {
 			if err != nil {
 				return err
 			}
-			for _, list := range []struct {
-				of   []drift.Difference
-				what string
-			}{{report.Missing, "lacks"}, {report.Extra, "has, and should not have,"}, {report.Altered, "has altered"}} {
-				for i := range list.of {
-					d := &list.of[i]
-					found(rule.Finding{Weight: len(d.Entries), What: fmt.Sprintf("%s %s %s", report.Bridge, list.what, d.String()),
-						Evidence: []string{"the flows that OVN " + report.Running.OVN + " computes from the databases"},
-						Next:     []rule.Next{rule.Ask("drift", "--detail")}})
-				}
+			for _, f := range driftFindings(report) {
+				found(f)
 			}
 			if report.Verdict == drift.Undetermined {
 				return fmt.Errorf("undetermined: %s", report.Why)
@@ -53,4 +48,38 @@ func drifted() rule.Rule {
 			return nil
 		},
 	}
+}
+
+// mostDifferences bounds the findings on one node, so that they do not hide others.
+const mostDifferences = 5
+
+// driftFindings returns a finding for each difference, those of the most entries first, and one for what is left. Where the databases may be
+// the reason, there is one finding.
+func driftFindings(report *drift.Report) (list []rule.Finding) {
+	evidence := "the flows that OVN " + report.Running.OVN + " computes from the databases"
+	next := []rule.Next{rule.Ask("drift", "--detail")}
+	if caveats := report.Caveats(); len(caveats) > 0 && report.Differing() > 0 {
+		return []rule.Finding{{Severity: rule.Warning, What: fmt.Sprintf("%s of %s differ from what OVN computes, and this may be no fault: %s",
+			phrase.Count(report.Differing(), "entry"), report.Bridge, strings.Join(caveats, "; ")), Evidence: []string{evidence},
+			Follows: "if the databases are of the moment of the flows, packets take another way than they say", Next: next}}
+	}
+	for _, kind := range []struct {
+		of   []drift.Difference
+		what string
+	}{{report.Missing, "lacks"}, {report.Extra, "has, and should not have,"}, {report.Altered, "has altered"}} {
+		for i := range kind.of {
+			list = append(list, rule.Finding{Weight: len(kind.of[i].Entries), What: fmt.Sprintf("%s %s %s", report.Bridge, kind.what, kind.of[i].String()),
+				Evidence: []string{evidence}, Next: next})
+		}
+	}
+	if len(list) <= mostDifferences {
+		return list
+	}
+	slices.SortStableFunc(list, func(a, b rule.Finding) int { return b.Weight - a.Weight })
+	entries := 0
+	for _, f := range list[mostDifferences-1:] {
+		entries += f.Weight
+	}
+	return append(list[:mostDifferences-1], rule.Finding{What: fmt.Sprintf("%s differs in %d more ways from what OVN computes, by %s", report.Bridge,
+		len(list)-mostDifferences+1, phrase.Count(entries, "entry")), Evidence: []string{evidence}, Next: next})
 }

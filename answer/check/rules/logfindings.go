@@ -125,7 +125,7 @@ func (s *seen) finding(recorded time.Time, packages map[string]string) (finding 
 		at = time.Time{}
 	}
 	return rule.Finding{Rule: s.rule.Name, Severity: s.rule.Severity, What: what, At: at, Follows: s.rule.Follows, Next: next,
-		Sources: s.rule.Sources, Evidence: []string{s.where + ": " + s.text}}, true
+		Causes: s.rule.Causes, Sources: s.rule.Sources, Evidence: []string{s.where + ": " + s.text}}, true
 }
 
 // isOver reports whether the node's tables show that what the lines say was over when the node was recorded.

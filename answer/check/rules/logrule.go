@@ -31,6 +31,7 @@ type logRule struct {
 	Follows string
 	Next    []string
 	Sources []string
+	Causes  []string // as in rule.Finding
 
 	// Level is the least level of the lines, "" for any. Others says that the rule is only about lines that no other rule is about.
 	Level  string

@@ -1,0 +1,67 @@
+package rules
+
+import (
+	"testing"
+
+	"ovs-offline/answer/rule"
+	"ovs-offline/test/check/expect"
+)
+
+// numbered builds databases with the numbers of changes that the northbound one asks for and ovn-northd has confirmed in it, and that the
+// southbound one has. The last transactions are so many seconds apart: positive if the northbound one is later.
+func numbered(wanted, confirmed, copied int, apart int64) func(*network) {
+	return func(n *network) {
+		for _, row := range n.nb["NB_Global"] {
+			row["nb_cfg"], row["sb_cfg"] = wanted, confirmed
+		}
+		for _, row := range n.sb["SB_Global"] {
+			row["nb_cfg"] = copied
+		}
+		n.nbDate, n.sbDate = 1_700_000_000+apart, 1_700_000_000
+	}
+}
+
+func TestNumbersOfChanges(t *testing.T) {
+	behind := []string{"error: ovn-northd has confirmed change 1 of 9: it is 8 changes behind"}
+	test(t, map[string]testCase{
+		"none is behind":                         {northdBehind, numbered(9, 9, 9, 0), nil},
+		"one change is on its way":               {northdBehind, numbered(9, 8, 8, 0), nil},
+		"ovn-northd is behind":                   {northdBehind, numbered(9, 1, 1, 0), behind},
+		"ovn-northd is behind, and chassis work": {northdBehind, numbered(9, 1, 1, -3600), behind},
+		"the southbound copy is older": {northdBehind, numbered(9, 9, 1, 3600),
+			[]string{"warning: the collected southbound database is older than the northbound one: it has change 1, " +
+				"and ovn-northd had confirmed change 9"}},
+		"it is older by seconds":         {northdBehind, numbered(9, 9, 7, 5), nil},
+		"the southbound copy is newer":   {northdBehind, numbered(9, 9, 12, -3600), nil},
+		"nobody has numbered any change": {northdBehind, numbered(0, 0, 0, 0), nil},
+	})
+}
+
+// TestConsequencesAreListedUnderTheirCause explains findings of two nodes, of which one has the cause.
+func TestConsequencesAreListedUnderTheirCause(t *testing.T) {
+	drift := func(node string) rule.Finding {
+		return rule.Finding{Rule: "drift", Severity: rule.Error, Nodes: rule.OnNode(node), Weight: 9}
+	}
+	cause := rule.Finding{Rule: "chassis-behind", Severity: rule.Error, Nodes: []string{"node1"}, Causes: []string{"drift"}}
+	root := rule.Finding{Rule: "chassis-missing", Severity: rule.Error, Nodes: []string{"node1"}, Causes: []string{"chassis-behind"}}
+	for name, c := range map[string]struct{ findings, want []rule.Finding }{
+		"one node":  {[]rule.Finding{drift("node1"), drift("node2"), cause, drift("node1")}, []rule.Finding{cause, drift("node2")}},
+		"no cause":  {[]rule.Finding{drift("node1"), drift("node2")}, []rule.Finding{drift("node1"), drift("node2")}},
+		"no nodes":  {[]rule.Finding{drift(""), cause}, []rule.Finding{drift(""), cause}},
+		"two steps": {[]rule.Finding{drift("node1"), cause, root}, []rule.Finding{root}},
+	} {
+		got := rule.Explain(c.findings)
+		rule.Sort(got)
+		var rules, want []string
+		for _, f := range got {
+			rules = append(rules, f.Rule)
+		}
+		for _, f := range c.want {
+			want = append(want, f.Rule)
+		}
+		if name == "one node" {
+			expect.Equal(t, len(got[0].Explains), 2, name)
+		}
+		expect.Equal(t, rules, want, name)
+	}
+}
