@@ -277,9 +277,10 @@ func (p *nodeDaemons) numberPorts(ctx context.Context) (added int, err error) {
 // maxPort is OFPP_MAX of OpenFlow 1.0: LOCAL and other reserved ports are above.
 const maxPort = 0xff00
 
-// bridgeInterfaces returns the interfaces of each bridge by its UUID.
+// bridgeInterfaces returns the interfaces of each bridge by its UUID. ovn-controller may add and delete ports meanwhile: tables are read
+// from the bridges down, so that what a row refers to was there, and what is gone since is left out.
 func (p *nodeDaemons) bridgeInterfaces(ctx context.Context) (map[string][]ovsdb.Row, error) {
-	interfaces, err := rowsByID(ctx, p.db, "Interface", "name", "ofport")
+	bridges, err := p.db.Select(ctx, "Bridge", "ports")
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +288,7 @@ func (p *nodeDaemons) bridgeInterfaces(ctx context.Context) (map[string][]ovsdb.
 	if err != nil {
 		return nil, err
 	}
-	bridges, err := p.db.Select(ctx, "Bridge", "ports")
+	interfaces, err := rowsByID(ctx, p.db, "Interface", "name", "ofport")
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +296,9 @@ func (p *nodeDaemons) bridgeInterfaces(ctx context.Context) (map[string][]ovsdb.
 	for _, row := range bridges {
 		for _, port := range row.UUIDs("ports") {
 			for _, id := range ports[port].UUIDs("interfaces") {
-				all[row.UUID] = append(all[row.UUID], interfaces[id])
+				if iface, ok := interfaces[id]; ok {
+					all[row.UUID] = append(all[row.UUID], iface)
+				}
 			}
 		}
 	}

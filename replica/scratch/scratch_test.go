@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ovs-offline/pkg/openflow"
+	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
@@ -240,5 +241,48 @@ func TestFlowsOfSetsAreReproduced(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPortsThatComeAndGoMeanwhile reads the interfaces of a live switch to which ports are added, and from which they are deleted, at the
+// same time: each interface that is returned was there.
+func TestPortsThatComeAndGoMeanwhile(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-vsctl")
+	live := ovs.Start(t, "--enable-dummy=override")
+	live.Vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=dummy")
+	db, err := ovsdb.Connect(t.Context(), filepath.Join(live.Dir, "db.sock"), ovsdb.OVS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 60 {
+			live.Vsctl("--no-wait", "add-port", "br0", fmt.Sprint("p", i))
+			live.Vsctl("--no-wait", "del-port", "br0", fmt.Sprint("p", i))
+		}
+	}()
+	daemons, reads, unknown := nodeDaemons{db: db}, 0, 0
+	for changing := true; changing; reads++ {
+		select {
+		case <-done:
+			changing = false
+		default:
+		}
+		bridges, err := daemons.bridgeInterfaces(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		for _, interfaces := range bridges {
+			for _, one := range interfaces {
+				if one.UUID == "" {
+					unknown++
+				}
+			}
+		}
+	}
+	if reads < 60 || unknown > 0 {
+		t.Errorf("%d reads, %d interfaces that were not there", reads, unknown)
 	}
 }

@@ -94,17 +94,19 @@ func gatewayGroups(ctx context.Context, sb *ovsdb.Client) (map[string][]ovsdb.Ro
 	for _, source := range []struct{ table, column, members string }{
 		{"HA_Chassis_Group", "ha_chassis", "HA_Chassis"}, {"Port_Binding", "gateway_chassis", "Gateway_Chassis"},
 	} {
-		members, err := rowsByID(ctx, sb, source.members, "chassis", "priority")
+		rows, err := sb.Select(ctx, source.table, source.column)
 		if err != nil {
 			return nil, err
 		}
-		rows, err := sb.Select(ctx, source.table, source.column)
+		members, err := rowsByID(ctx, sb, source.members, "chassis", "priority")
 		if err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
 			for _, id := range row.UUIDs(source.column) {
-				found[row.UUID] = append(found[row.UUID], members[id])
+				if member, ok := members[id]; ok { // ovn-northd may have deleted it meanwhile
+					found[row.UUID] = append(found[row.UUID], member)
+				}
 			}
 		}
 	}
