@@ -130,3 +130,19 @@ func TestOVNWithoutItsDatabasesIsNotJudged(t *testing.T) {
 		expect.Equal(t, !said, c.judged, name+": "+strings.Join(r.Unjudged, "\n"))
 	}
 }
+
+// TestDPDKOnTheKernelsDatapath checks that the finding on an interface of DPDK that failed names a bridge of the wrong type.
+func TestDPDKOnTheKernelsDatapath(t *testing.T) {
+	const id = "5c9a0cf4-8f5c-4c0b-a1a1-6e3e1f2b000"
+	for kind, hint := range map[string]bool{"netdev": false, "system": true, `""`: true} {
+		text := "# ovs-vsctl list Open_vSwitch\n" + row(3, "bridges", "["+id+"2]", "external_ids", "{}") + "\n# ovs-vsctl list Bridge\n" +
+			row(2, "name", "br0", "datapath_type", kind, "ports", "["+id+"4]") + "\n# ovs-vsctl list Port\n" +
+			row(4, "name", "dpdk0", "interfaces", "["+id+"1]") + "\n# ovs-vsctl list Interface\n" + row(1, "name", "dpdk0", "ofport", "-1",
+			"error", `"could not open network device dpdk0 (Address family not supported by protocol)"`, "type", "dpdk") + "\n"
+		all := strings.Join(found(checkTicket(t, "ticket.md", text)), "\n")
+		if !strings.Contains(all, "interface dpdk0 could not be added") ||
+			strings.Contains(all, "; its type is dpdk, and bridge br0 does not have datapath_type=netdev") != hint {
+			t.Errorf("datapath_type %s: %s", kind, all)
+		}
+	}
+}

@@ -9,8 +9,9 @@ import (
 
 // Bridge is a bridge with its ports in the order of the database.
 type Bridge struct {
-	Name  string
-	Ports []*Port
+	Name         string
+	DatapathType string // "netdev" for the userspace datapath, "" or "system" for the kernel's
+	Ports        []*Port
 }
 
 // Port is a port of a bridge: one interface, or several of a bond.
@@ -53,11 +54,11 @@ func Bridges(conf *file.Index) ([]*Bridge, error) {
 		ports[row.UUID] = newPort(row, interfaces)
 	}
 	var bridges []*Bridge
-	for row, err := range conf.Rows("Bridge", "name", "ports") {
+	for row, err := range conf.Rows("Bridge", "name", "datapath_type", "ports") {
 		if err != nil {
 			return nil, err
 		}
-		bridge := &Bridge{Name: row.String("name")}
+		bridge := &Bridge{Name: row.String("name"), DatapathType: row.String("datapath_type")}
 		for _, id := range row.UUIDs("ports") {
 			if port := ports[id]; port != nil {
 				port.Bridge = bridge

@@ -40,6 +40,51 @@ func checked(mapping string, status ...string) func(*network) {
 	}
 }
 
+// translated builds a switch of two instances with a load balancer, connected to a router with a floating IP; more adds what the case is about.
+func translated(backends, inner string, more func(*network)) func(*network) {
+	return func(n *network) {
+		n.owner("Logical_Switch", "blue", ovndb.Row{})
+		n.owner("Logical_Router", "main", ovndb.Row{})
+		n.routerPort("main", "to-blue", "02:00:00:00:00:99", "blue", "10.0.0.254/24")
+		n.port("blue", "a", []string{"02:00:00:00:00:01 10.0.0.1"}, nil)
+		n.port("blue", "b", []string{"02:00:00:00:00:02 10.0.0.2"}, ovndb.Row{"port_security": "02:00:00:00:00:02 10.0.0.2 10.0.0.50"})
+		n.has("blue", "load_balancer", n.addNB("Load_Balancer",
+			ovndb.Row{"name": "lb", "vips": ovndb.Map("10.0.0.200:80", backends)}))
+		if inner != "" {
+			n.has("main", "nat", n.addNB("NAT", ovndb.Row{"type": "dnat_and_snat", "external_ip": "192.0.2.9", "logical_ip": inner}))
+		}
+		if more != nil {
+			more(n)
+		}
+	}
+}
+
+// TestAddressesOfNobody checks backends and floating IPs that lead to addresses that no port has, or that something may have.
+func TestAddressesOfNobody(t *testing.T) {
+	outside := func(n *network) { n.port("blue", "provnet", []string{"unknown"}, ovndb.Row{"type": "localnet"}) }
+	unknown := func(n *network) { n.port("blue", "c", []string{"unknown"}, nil) }
+	disabled := func(n *network) {
+		n.port("blue", "c", []string{"02:00:00:00:00:03 10.0.0.77"}, ovndb.Row{"enabled": false})
+	}
+	one := []string{"warning: VIP 10.0.0.200:80 of load balancer lb: no port has the address of 1 of 2 backends: 10.0.0.77:80"}
+	test(t, map[string]testCase{
+		"backends":          {balancerBackendVacant, translated("10.0.0.1:80,10.0.0.2:80", "", nil), nil},
+		"a backend is gone": {balancerBackendVacant, translated("10.0.0.1:80,10.0.0.77:80", "", nil), one},
+		"all are gone": {balancerBackendVacant, translated("10.0.0.77:80", "", nil),
+			[]string{"error: VIP 10.0.0.200:80 of load balancer lb: no port has the address of 1 of 1 backend: 10.0.0.77:80"}},
+		"the router itself":        {balancerBackendVacant, translated("10.0.0.254:80", "", nil), nil},
+		"an allowed address":       {balancerBackendVacant, translated("10.0.0.50:80", "", nil), nil},
+		"another network":          {balancerBackendVacant, translated("10.9.0.1:80", "", nil), nil},
+		"a network outside":        {balancerBackendVacant, translated("10.0.0.77:80", "", outside), nil},
+		"a port of any address":    {balancerBackendVacant, translated("10.0.0.77:80", "", unknown), nil},
+		"a disabled port":          {balancerBackendVacant, translated("10.0.0.77:80", "", disabled), nil},
+		"a floating IP":            {natWithoutPort, translated("", "10.0.0.1", nil), nil},
+		"a floating IP of outside": {natWithoutPort, translated("", "10.0.0.77", outside), nil},
+		"a floating IP of nobody": {natWithoutPort, translated("", "10.0.0.77", nil), []string{"error: floating ip 192.0.2.9 for 10.0.0.77 " +
+			"of router main leads to an address that no port of switch blue has"}},
+	})
+}
+
 func TestLoadBalancers(t *testing.T) {
 	test(t, map[string]testCase{
 		"backends": {balancerWithoutBackends, balanced([]string{"10.0.0.9:80", "10.0.0.1:80"}), nil},

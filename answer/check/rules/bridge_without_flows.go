@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"strings"
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/pkg/openflow"
@@ -12,7 +13,8 @@ import (
 )
 
 // bridgeWithoutFlows finds the bridges that drop every packet: they have no flows. A bridge whose
-// controller is not connected forwards without them, unless its fail mode is secure.
+// controller is not connected forwards without them, unless its fail mode is secure. It also finds the integration bridge of OVN with
+// nothing but a flow of a plain switch.
 func bridgeWithoutFlows() rule.Rule {
 	return rule.Rule{
 		Name: "bridge-without-flows", Severity: rule.Error,
@@ -20,9 +22,23 @@ func bridgeWithoutFlows() rule.Rule {
 		Follows: "the bridge drops every packet",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Bridge, fail_mode"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
-			var err error
+			settings, err := n.Settings()
+			if err != nil {
+				return err
+			}
 			failed := n.OVS.Each("Bridge", func(row ovsdb.Row) {
 				name := row.String("name")
+				if settings.Configured() && name == settings.Bridge() {
+					plain, readErr := isPlain(n.Dir, n.Dir.DumpFile(name, workdir.Flows))
+					if readErr != nil {
+						err = readErr
+					}
+					if plain {
+						found(rule.Finding{What: fmt.Sprintf("%s, the integration bridge of OVN, has one flow, with the action NORMAL", name),
+							Follows: "packets go to all ports by their MAC addresses, past the logical network", Causes: []string{"drift"}, Evidence: []string{"ovs-ofctl dump-flows " + name},
+							Next: []rule.Next{rule.Ask("drift"), rule.OnTheNode("ovn-appctl -t ovn-controller connection-status")}})
+					}
+				}
 				forwards := row.String("fail_mode") != "secure" && len(row.UUIDs("controller")) > 0
 				if forwards || len(row.UUIDs("ports")) < 2 {
 					return
@@ -61,4 +77,21 @@ func isEmpty(wd *workdir.Dir, path string) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// isPlain reports whether a dump was collected and holds one flow, whose only action is NORMAL.
+func isPlain(wd *workdir.Dir, path string) (bool, error) {
+	file, ok, err := wd.Collected(path)
+	if !ok {
+		return false, err
+	}
+	defer file.Close()
+	flows, plain := 0, false
+	for f, problem := range openflow.Flows(file) {
+		if problem != nil || flows > 0 {
+			return false, nil
+		}
+		flows, plain = 1, strings.HasSuffix(strings.TrimSpace(f.Text), "actions=NORMAL")
+	}
+	return plain, nil
 }

@@ -31,6 +31,23 @@ func gateway(named, chassis, mapping string, bound bool) func(*network) {
 	}
 }
 
+// external builds an external port that is for chassis.
+func external(chassis ...string) func(*network) {
+	return func(n *network) {
+		n.owner("Logical_Switch", "blue", ovndb.Row{})
+		n.addSB("Chassis", ovndb.Row{"name": "one", "hostname": "node1"})
+		row := ovndb.Row{"type": "external"}
+		if len(chassis) > 0 {
+			var members []any
+			for _, name := range chassis {
+				members = append(members, n.addNB("HA_Chassis", ovndb.Row{"chassis_name": name}))
+			}
+			row["ha_chassis_group"] = n.addNB("HA_Chassis_Group", ovndb.Row{"name": "g", "ha_chassis": ovndb.Set(members...)})
+		}
+		n.port("blue", "vf", []string{"02:00:00:00:00:01 10.0.0.1"}, row)
+	}
+}
+
 // instance builds a port that is for a chassis, bound or not.
 func instance(wanted string, bound bool, columns ovndb.Row) func(*network) {
 	return func(n *network) {
@@ -55,7 +72,12 @@ func TestGateways(t *testing.T) {
 		"claimed": {gatewayUnbound, gateway("out_one", "one", "physnet:br-ex", true), nil},
 		"not claimed": {gatewayUnbound, gateway("out_one", "one", "physnet:br-ex", false),
 			[]string{"error: no chassis has claimed the gateway port out of router main, which is for node1"}},
-		"a known chassis": {gatewayChassisMissing, gateway("out_one", "one", "", true), nil},
+		"an external port": {gatewayChassisMissing, external("one"), nil},
+		"an external port of which one chassis is there": {gatewayChassisMissing, external("gone", "one"), nil},
+		"an external port whose chassis is gone": {gatewayChassisMissing, external("gone"),
+			[]string{"error: external port vf is for chassis that do not exist: gone"}},
+		"an external port without chassis": {gatewayChassisMissing, external(), []string{"error: external port vf has no group of chassis"}},
+		"a known chassis":                  {gatewayChassisMissing, gateway("out_one", "one", "", true), nil},
 		"an unknown chassis": {gatewayChassisMissing, gateway("out_two", "two", "", true),
 			[]string{"warning: gateway port out of router main names chassis two, which does not exist"}},
 		"of neutron": {gatewayChassisName, gateway("out_one", "one", "", true), nil},

@@ -3,9 +3,11 @@ package rules
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/snapshot/node"
 	"ovs-offline/workdir"
 )
 
@@ -18,11 +20,21 @@ func interfaceWithoutPortNumber() rule.Rule {
 		Follows: "no packet enters or leaves by this interface",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Interface, ofport and error"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
-			_, err := eachInterface(n, func(name, number, problem, seen string) {
+			bridges, err := n.Bridges()
+			if err != nil {
+				return err
+			}
+			hints := map[string]string{}
+			for i := range node.Interfaces(bridges...) {
+				if bridge := i.Port.Bridge; strings.HasPrefix(i.Type, "dpdk") && bridge.DatapathType != "netdev" {
+					hints[i.Name] = fmt.Sprintf("; its type is %s, and bridge %s does not have datapath_type=netdev", i.Type, bridge.Name)
+				}
+			}
+			_, err = eachInterface(n, func(name, number, problem, seen string) {
 				what := fmt.Sprintf("interface %s has no OpenFlow port", name)
 				switch {
 				case problem != "":
-					what = fmt.Sprintf("interface %s could not be added: %s", name, problem)
+					what = fmt.Sprintf("interface %s could not be added: %s%s", name, problem, hints[name])
 				case number != "-1":
 					return
 				}

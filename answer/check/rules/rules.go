@@ -57,6 +57,7 @@ func All() []rule.Rule {
 		bfdSessionDown(),
 		balancerWithoutBackends(),
 		balancerBackendDown(),
+		balancerBackendVacant(),
 		balancerCheckWithoutProbe(),
 		balancerMalformed(),
 		balancerUnused(),
