@@ -53,13 +53,14 @@ var (
 	logEnding = lazyregexp.New(`\.log` + rotation + `$`)
 )
 
-// podLogs are the paths of logs of containers as the kubelet, a must-gather and the support bundle of
-// Harvester name them. The groups are the pod, the container and the rest of the name.
+// podLogs are the paths of logs of containers as the kubelet, a must-gather, the support bundle of
+// Harvester, and sos with the option podlogs (sos/report/plugins/kubernetes.py, openshift.py) name them. The groups are the pod, the container and the rest of the name.
 var podLogs = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?:^|/)var/log/pods/[^/_]+_(?P<pod>[^/_]+)_[^/]+/(?P<container>[^/]+)/(?P<name>[0-9]+\.log[^/]*)$`),
 	lazyregexp.New(`(?:^|/)var/log/containers/(?P<pod>[^/_]+)_[^/_]+_(?P<container>[^/]+)-(?P<name>[0-9a-f]{64}\.log)$`),
 	lazyregexp.New(`(?:^|/)namespaces/[^/]+/pods/(?P<pod>[^/]+)/(?P<container>[^/]+)/[^/]+/logs/(?P<name>.+)$`),
 	lazyregexp.New(`(?:^|/)logs/[^/]+/(?P<pod>[^/]+)/(?P<container>[^/]+?)(?P<name>\.log(?:\.[0-9]+)?)$`),
+	lazyregexp.New(`(?:^|/)podlogs/(?P<pod>[^/]+)/[^/]*_logs_[^/]*?_-c_(?P<container>[A-Za-z0-9-]+)(?P<name>(?:\.tailed)?)$`),
 	lazyregexp.New(`(?:^|/)sos_commands/(?:podman|docker)/(?:containers/)?(?P<pod>podman|docker)_logs_(?:-t_)?(?P<container>[A-Za-z0-9_-]+)(?P<name>)$`),
 	lazyregexp.New(`(?:^|/)var/log/containers/(?P<pod>stdouts)/(?P<container>[^/]+?)(?P<name>\.log` + rotation + `)$`),
 }
@@ -69,8 +70,8 @@ var podLogs = []*lazyregexp.Regexp{
 func containerPrograms() map[string]string {
 	return map[string]string{
 		"northd": "ovn-northd", "ovn-northd": "ovn-northd", "ovn_northd": "ovn-northd",
-		"nbdb": "ovsdb-server-nb", "nb-ovsdb": "ovsdb-server-nb", "ovsdbserver-nb": "ovsdb-server-nb", "ovn_cluster_north_db_server": "ovsdb-server-nb",
-		"sbdb": "ovsdb-server-sb", "sb-ovsdb": "ovsdb-server-sb", "ovsdbserver-sb": "ovsdb-server-sb", "ovn_cluster_south_db_server": "ovsdb-server-sb",
+		"nbdb": "ovsdb-server-nb", "nb-ovsdb": "ovsdb-server-nb", "ovsdbserver-nb": "ovsdb-server-nb", "ovn-nb-db-server": "ovsdb-server-nb", "ovn_cluster_north_db_server": "ovsdb-server-nb",
+		"sbdb": "ovsdb-server-sb", "sb-ovsdb": "ovsdb-server-sb", "ovsdbserver-sb": "ovsdb-server-sb", "ovn-sb-db-server": "ovsdb-server-sb", "ovn_cluster_south_db_server": "ovsdb-server-sb",
 		"ovn-controller": "ovn-controller", "ovn_controller": "ovn-controller",
 		"ovs-vswitchd": "ovs-vswitchd", "ovsdb-server": "ovsdb-server",
 	}
@@ -133,15 +134,22 @@ func podLog(file string) (log LogFile, ok bool) {
 		}
 		pod, container, name := match[1], match[2], match[3]
 		program, known := ContainerProgram(container)
-		if !known {
+		if !known || strings.Contains(file, "/podlogs/") && !isCentral(program) {
 			return LogFile{}, false
 		}
 		if slices.Contains([]string{"stdouts", "podman", "docker"}, pod) { // which have no pods
 			return LogFile{Program: program, Name: pod + "." + container + name, Sure: true}, true
 		}
-		return LogFile{Program: program, Name: PodLogName(pod, strings.TrimPrefix(name, ".")), Pod: pod, Sure: true}, true
+		name = cmp.Or(strings.TrimPrefix(strings.TrimSuffix(name, ".tailed"), "."), container+".log")
+		return LogFile{Program: program, Name: PodLogName(pod, name), Pod: pod, Sure: true}, true
 	}
 	return LogFile{}, false
+}
+
+// isCentral reports whether a program runs for all nodes. sos has the logs of pods of all nodes in the report of one, and does not say where
+// each ran: a log of a program of another node would count as one of this node.
+func isCentral(program string) bool {
+	return slices.Contains([]string{"ovn-northd", "ovsdb-server-nb", "ovsdb-server-sb"}, program)
 }
 
 // ContainerProgram returns the program whose log a container prints; ok is false for containers of other

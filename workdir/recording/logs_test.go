@@ -52,6 +52,14 @@ func TestLogsByPath(t *testing.T) {
 			"ovnkube-node-a.rotated.0.log.1.gz", "ovnkube-node-a"},
 		"mg/namespaces/openshift-ovn-kubernetes/pods/ovnkube-node-a/kube-rbac-proxy/x/logs/current.log": {},
 		"mg/namespaces/default/pods/web/web/web/logs/current.log":                                       {},
+		"r/sos_commands/kubernetes/cluster-info/openstack/podlogs/ovn-central-0/kubectl_--kubeconfig_.etc.kubernetes.admin.conf_--namespace_openstack_logs_ovn-central-0_-c_ovn-northd": {
+			"ovn-northd", "ovn-central-0.ovn-northd.log", "ovn-central-0"},
+		"r/sos_commands/kubernetes/cluster-info/openstack/podlogs/ovn-central-0/k8s_kubectl_--namespace_openstack_logs_ovn-central-0_-c_ovn-nb-db-server": {
+			"ovsdb-server-nb", "ovn-central-0.ovn-nb-db-server.log", "ovn-central-0"},
+		"r/sos_commands/openshift/cluster_info/openshift-ovn-kubernetes/podlogs/ovnkube-node-a/oc_logs_--namespace_openshift-ovn-kubernetes_ovnkube-node-a_-c_northd.tailed": {
+			"ovn-northd", "ovnkube-node-a.northd.log", "ovnkube-node-a"},
+		"r/sos_commands/kubernetes/cluster-info/openstack/podlogs/ovn-x/kubectl_--namespace_openstack_logs_ovn-x_-c_ovn-controller": {},
+		"r/sos_commands/kubernetes/cluster-info/openstack/podlogs/mysql-0/kubectl_--namespace_openstack_logs_mysql-0_-c_mysql":      {},
 		"var/log/pods/kube-system_ovs-ovn-x_12-34/openvswitch/0.log": {"openvswitch",
 			"ovs-ovn-x.0.log", "ovs-ovn-x"},
 		"var/log/pods/kube-system_etcd-x_12-34/etcd/0.log": {},
