@@ -14,7 +14,6 @@ import (
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/fault"
 	"ovs-offline/replica/set"
-	"ovs-offline/workdir"
 )
 
 type clusterOptions struct{ *options }
@@ -58,23 +57,11 @@ func newCluster(shared *options) *cobra.Command {
 
 // ofNodes examines the databases of a set.
 func (o *clusterOptions) ofNodes(ctx context.Context, selected *set.Set, _ []string) error {
-	var dirs []*workdir.Dir
-	for _, node := range selected.Nodes() {
-		wd, err := node.Workdir()
-		if err != nil {
-			return err
-		}
-		dirs = append(dirs, wd)
-	}
-	members, err := cluster.Files(dirs...)
+	report, err := cluster.OfNodes(ctx, selected.Snapshot)
 	if err != nil {
 		return err
 	}
-	logs, err := cluster.Logs(dirs...)
-	if err != nil {
-		return err
-	}
-	return o.report(ctx, members, logs)
+	return o.print(report)
 }
 
 // givenMembers returns the members and the logs of files that a user names: databases, and texts of tickets.
@@ -134,6 +121,10 @@ func (o *clusterOptions) report(ctx context.Context, members []cluster.Member, l
 	if err := report.AddLogs(ctx, logs); err != nil {
 		return err
 	}
+	return o.print(report)
+}
+
+func (o *clusterOptions) print(report *cluster.Report) error {
 	errs := []error{o.emit(report, report.Print)}
 	if report.IsEmpty() {
 		errs = append(errs, fault.Wrap(fault.Undetermined, fmt.Errorf("nothing tells about a clustered database: give the database files of the servers (/var/lib/ovn/ovnnb_db.db, ovnsb_db.db), "+

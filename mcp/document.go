@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -158,6 +159,7 @@ func schema(document reflect.Type) (*jsonschema.Schema, error) {
 	text := &jsonschema.Schema{Type: "string"}
 	packet := &jsonschema.Schema{Type: "object", Description: "an answer about a packet: what the tool trace returns"}
 	return jsonschema.ForType(document, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[netip.Addr](): text,
 		reflect.TypeFor[reach.Port](): text, reflect.TypeFor[openflow.Version](): text, reflect.TypeFor[answer.Answer](): packet,
 	}})
 }

@@ -10,12 +10,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"ovs-offline/answer/check"
+	"ovs-offline/answer/cluster"
 	"ovs-offline/answer/compare"
 	"ovs-offline/answer/drift"
 	"ovs-offline/answer/flows"
 	"ovs-offline/answer/history"
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/rule"
+	"ovs-offline/answer/slow"
 	"ovs-offline/answer/timeline"
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
@@ -36,6 +38,12 @@ func (q questions) add(t *toolbox) {
 	addTool(t, &sdk.Tool{Name: "check", Annotations: readOnly(),
 		Description: "Find out what is wrong in everything that was collected of nodes: ports, tunnels, control plane, addresses, load balancers, gateways, tables, flows, logs, versions. The worst findings come first, each with its consequence and the next command. Begin with it. No replica needs to run."},
 		[]string{"findings"}, q.check)
+	addTool(t, &sdk.Tool{Name: "slow", Annotations: readOnly(),
+		Description: "Find out why packets or daemons are slow: lost packets, limits, masks, flows of the datapath that flap or explode, flows that are not offloaded, connections by zone and sender, rows that change again and again."},
+		[]string{"findings"}, q.slow)
+	addTool(t, &sdk.Tool{Name: "cluster", Annotations: readOnly(),
+		Description: "Examine the clustered databases (RAFT): who leads, who is behind or does not answer, and the commands that repair it."},
+		[]string{"clusters"}, q.cluster)
 	addTool(t, &sdk.Tool{Name: "trace", Annotations: readOnly(),
 		Description: "Follow a packet between two endpoints over all nodes, and the reply: whether it arrives, or else where it is dropped and by which rule (NetworkPolicy, security group, route, NAT). Endpoints: NAMESPACE/POD, svc/NAMESPACE/NAME[:PORT], node/NAME, external/ADDRESS, the name of a port or an instance, a MAC or IP address."},
 		[]string{"stages"}, q.trace)
@@ -73,6 +81,18 @@ func (q questions) check(ctx context.Context, c *toolCall, _ CheckParams) (*chec
 		c.say(found.Summary())
 	}
 	return found, err
+}
+
+func (q questions) slow(ctx context.Context, c *toolCall, _ CheckParams) (*slow.Report, error) {
+	found, err := slow.Run(ctx, c.chosen.Snapshot, rule.Programs{Runtime: q.runtime(), Runtimes: q.Runtimes}, c.progress)
+	if err == nil {
+		c.remark(slices.Concat(found.Remarks, found.Missing)...)
+	}
+	return found, err
+}
+
+func (q questions) cluster(ctx context.Context, c *toolCall, _ CheckParams) (*cluster.Report, error) {
+	return cluster.OfNodes(ctx, c.chosen.Snapshot)
 }
 
 func (q questions) trace(ctx context.Context, c *toolCall, in TraceParams) (*traced, error) {

@@ -508,7 +508,7 @@ func flowFaults() []fault {
 			plant: `ofctl@compute1 del-flows br-int
 				ofctl@compute1 add-flow br-int actions=NORMAL`,
 			undo: `vsctl@compute1 set Bridge br-int other_config:datapath-id=00000000000000a3
-				awaitflow@compute1 br-int table=0,in_port={tap vm1} load`},
+				awaitflow@compute1 br-int table=0,in_port={tap vm1} resubmit`},
 		{name: "a flow sends packets to a port that was deleted", rule: "output-to-missing-port",
 			says: "compute2: bridge br-ex has no port 77: packets are sent there by 2 flows (0 packets)", dumps: true,
 			beside: true,

@@ -78,7 +78,7 @@ func printFinding(page *show.Page, f rule.Finding, detail bool) {
 		return
 	}
 	for _, explained := range f.Explains {
-		page.Printf("    explained: %s\n", terminal.Escape(Line(explained)))
+		page.Printf("    explained: %s\n", terminal.Escape(Line(rule.Finding{Rule: explained.Rule, Nodes: explained.Nodes, What: explained.What})))
 	}
 	for _, text := range f.Evidence {
 		page.Printf("    seen in: %s\n", terminal.Escape(text))
@@ -97,5 +97,5 @@ func Line(f rule.Finding) string {
 	if !f.At.IsZero() {
 		parts = append(parts, show.Time(f.At)+":")
 	}
-	return strings.ToUpper(string(f.Severity)) + " " + strings.Join(append(parts, f.What), " ") + " [" + f.Rule + "]"
+	return strings.TrimSpace(strings.ToUpper(string(f.Severity)) + " " + strings.Join(append(parts, f.What), " ") + " [" + f.Rule + "]")
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,8 +12,39 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/pkg/ovsdb/raft"
+	"ovs-offline/snapshot"
 	"ovs-offline/workdir"
 )
+
+// OfNodes examines the databases of the nodes of a case, with the statuses and logs that were collected of them.
+func OfNodes(ctx context.Context, selected *snapshot.Snapshot) (*Report, error) {
+	var dirs []*workdir.Dir
+	for _, node := range selected.Nodes() {
+		wd, err := node.Workdir()
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, wd)
+	}
+	return OfDirs(ctx, dirs...)
+}
+
+// OfDirs examines the databases of workdirs, as OfNodes does.
+func OfDirs(ctx context.Context, dirs ...*workdir.Dir) (*Report, error) {
+	members, err := Files(dirs...)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := Logs(dirs...)
+	if err != nil {
+		return nil, err
+	}
+	report, err := Examine(ctx, members)
+	if err != nil {
+		return nil, err
+	}
+	return report, report.AddLogs(ctx, logs)
+}
 
 // Files returns the files of members of clustered OVN databases that workdirs hold, each content once,
 // with what their servers printed.

@@ -34,12 +34,19 @@ type Finding struct {
 	Next []Next `json:"next,omitempty"`
 	// Sources are the manual, the bug or the source file that the rule comes from.
 	Sources []string `json:"sources,omitempty"`
-	// Explains are the findings that follow from this one, and that are listed nowhere else.
-	Explains []Finding `json:"explains,omitempty"`
+	// Explains are what follows from this finding, and is listed nowhere else.
+	Explains []Consequence `json:"explains,omitempty"`
 	// Weight orders findings of one severity: what concerns more traffic is more. 0 is usual.
 	Weight int `json:"-"`
 	// Causes names the rules whose findings follow from this one if they are about the same nodes.
 	Causes []string `json:"-"`
+}
+
+// Consequence is a finding that follows from another one.
+type Consequence struct {
+	Rule  string   `json:"rule"`
+	Nodes []string `json:"nodes,omitempty"`
+	What  string   `json:"what"`
 }
 
 // Explain lists each finding that follows from another one under that one, and what follows from both under the first of them. No rule
@@ -48,14 +55,14 @@ func Explain(findings []Finding) (list []Finding) {
 	cause := func(i int) int {
 		return slices.IndexFunc(findings, func(c Finding) bool { return slices.Contains(c.Causes, findings[i].Rule) && c.covers(findings[i]) })
 	}
-	explained := make([][]Finding, len(findings))
+	explained := make([][]Consequence, len(findings))
 	for i, f := range findings {
 		first := i
 		for next := cause(first); next >= 0; next = cause(first) {
 			first = next
 		}
 		if first != i {
-			explained[first] = append(explained[first], f)
+			explained[first] = append(explained[first], Consequence{f.Rule, f.Nodes, f.What})
 		}
 	}
 	for i, f := range findings {

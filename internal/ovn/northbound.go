@@ -49,6 +49,7 @@ type SwitchPort struct {
 	Disabled         bool
 	Options, IDs     map[string]string
 	DHCP, DHCPv6     string // UUIDs of rows of DHCP_Options, "" for none
+	Group            string // UUID of the row of HA_Chassis_Group, "" for none
 }
 
 // Title returns the name of the port that a user knows, with the one in OVN.
@@ -216,10 +217,11 @@ func EachSwitchPort(nb Database, use func(*SwitchPort)) error {
 	return nb.Each("Logical_Switch_Port", func(row ovsdb.Row) {
 		p := &SwitchPort{UUID: row.UUID, Name: row.String("name"), Type: row.String("type"), Parent: row.String("parent_name"), Addresses: row.Strings("addresses"),
 			Dynamic: row.String("dynamic_addresses"), Security: row.Strings("port_security"), Up: row.Bools("up"), Disabled: slices.Contains(row.Bools("enabled"), false),
-			Options: row.Map("options"), IDs: row.Map("external_ids"), DHCP: first(row.UUIDs("dhcpv4_options")), DHCPv6: first(row.UUIDs("dhcpv6_options"))}
+			Options: row.Map("options"), IDs: row.Map("external_ids"), DHCP: first(row.UUIDs("dhcpv4_options")), DHCPv6: first(row.UUIDs("dhcpv6_options")),
+			Group: first(row.UUIDs("ha_chassis_group"))}
 		p.Tag, _ = row.Int("tag")
 		use(p)
-	}, "name", "type", "parent_name", "tag", "addresses", "dynamic_addresses", "port_security", "up", "enabled", "options", "external_ids", "dhcpv4_options", "dhcpv6_options")
+	}, "name", "type", "parent_name", "tag", "addresses", "dynamic_addresses", "port_security", "up", "enabled", "options", "external_ids", "dhcpv4_options", "dhcpv6_options", "ha_chassis_group")
 }
 
 // EachRouter calls use for each logical router of a northbound database, in the order of the rows.

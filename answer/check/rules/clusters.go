@@ -23,19 +23,8 @@ func clusters() rule.Rule {
 			for _, n := range c.Nodes() {
 				dirs = append(dirs, n.Dir)
 			}
-			members, err := cluster.Files(dirs...)
+			report, err := cluster.OfDirs(ctx, dirs...)
 			if err != nil {
-				return err
-			}
-			logs, err := cluster.Logs(dirs...)
-			if err != nil || len(members)+len(logs) == 0 {
-				return err
-			}
-			report, err := cluster.Examine(ctx, members)
-			if err != nil {
-				return err
-			}
-			if err := report.AddLogs(ctx, logs); err != nil {
 				return err
 			}
 			for _, finding := range cluster.Findings(report) {

@@ -14,16 +14,8 @@ type gatewayRow struct {
 
 // gatewayRows returns the chassis that the northbound database gives to the gateway ports of routers.
 func gatewayRows(d *rule.Deployment, n *ovn.Northbound) ([]gatewayRow, error) {
-	rows := map[string]gatewayRow{}
-	for _, table := range []string{"Gateway_Chassis", "HA_Chassis"} {
-		if err := d.NB.Each(table, func(row ovsdb.Row) {
-			rows[row.UUID] = gatewayRow{table, row.UUID, row.String("name"), row.String("chassis_name"), nil}
-		}, "name", "chassis_name"); err != nil {
-			return nil, err
-		}
-	}
-	groups := map[string][]string{}
-	if err := d.NB.Each("HA_Chassis_Group", func(row ovsdb.Row) { groups[row.UUID] = row.UUIDs("ha_chassis") }, "ha_chassis"); err != nil {
+	rows, groups, err := chassisRows(d)
+	if err != nil {
 		return nil, err
 	}
 	var all []gatewayRow
@@ -38,6 +30,19 @@ func gatewayRows(d *rule.Deployment, n *ovn.Northbound) ([]gatewayRow, error) {
 		}
 	}
 	return all, nil
+}
+
+// chassisRows returns the rows of Gateway_Chassis and HA_Chassis, and the members of each group, by their UUIDs.
+func chassisRows(d *rule.Deployment) (rows map[string]gatewayRow, groups map[string][]string, err error) {
+	rows, groups = map[string]gatewayRow{}, map[string][]string{}
+	for _, table := range []string{"Gateway_Chassis", "HA_Chassis"} {
+		if err := d.NB.Each(table, func(row ovsdb.Row) {
+			rows[row.UUID] = gatewayRow{table, row.UUID, row.String("name"), row.String("chassis_name"), nil}
+		}, "name", "chassis_name"); err != nil {
+			return nil, nil, err
+		}
+	}
+	return rows, groups, d.NB.Each("HA_Chassis_Group", func(row ovsdb.Row) { groups[row.UUID] = row.UUIDs("ha_chassis") }, "ha_chassis")
 }
 
 // gatewayChassis returns the chassis that gateway ports are for, by the names of the ports.

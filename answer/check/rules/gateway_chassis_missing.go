@@ -7,7 +7,6 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
-	"ovs-offline/pkg/ovsdb"
 )
 
 // gatewayChassisMissing finds gateway ports, gateway routers and external ports that name a chassis that the southbound
@@ -44,38 +43,34 @@ func gatewayChassisMissing() rule.Rule {
 						Next: []rule.Next{historyOf(r.UUID), rule.Ask("history", "sb", "--table", "Chassis")}})
 				}
 			}
-			return externalPorts(d, exists, found)
+			return externalPorts(d, n, exists, found)
 		}),
 	}
 }
 
 // externalPorts finds external ports of which no chassis is there that could answer for them.
-func externalPorts(d *rule.Deployment, exists func(name string) bool, found func(rule.Finding)) error {
-	members, groups := map[string]string{}, map[string][]string{}
-	if err := d.NB.Each("HA_Chassis", func(row ovsdb.Row) { members[row.UUID] = row.String("chassis_name") }, "chassis_name"); err != nil {
+func externalPorts(d *rule.Deployment, n *ovn.Northbound, exists func(name string) bool, found func(rule.Finding)) error {
+	rows, groups, err := chassisRows(d)
+	if err != nil {
 		return err
 	}
-	if err := d.NB.Each("HA_Chassis_Group", func(row ovsdb.Row) { groups[row.UUID] = row.UUIDs("ha_chassis") }, "ha_chassis"); err != nil {
-		return err
-	}
-	return d.NB.Each("Logical_Switch_Port", func(row ovsdb.Row) {
-		if row.String("type") != "external" {
-			return
+	for _, p := range n.SwitchPorts {
+		if p.Type != "external" {
+			continue
 		}
 		var names []string
-		for _, group := range row.UUIDs("ha_chassis_group") {
-			for _, member := range groups[group] {
-				names = append(names, members[member])
-			}
+		for _, member := range groups[p.Group] {
+			names = append(names, rows[member].chassis)
 		}
 		why := "has no group of chassis"
 		if len(names) > 0 {
 			why = "is for chassis that do not exist: " + phrase.FirstNames(names)
 		}
 		if !slices.ContainsFunc(names, exists) {
-			found(rule.Finding{Severity: rule.Error, What: fmt.Sprintf("external %s %s", d.Title("Logical_Switch_Port", row.UUID), why),
-				Follows: "no chassis answers for the port: it gets no DHCP, and its packets are not routed", Evidence: []string{inNB("Logical_Switch_Port", row.String("name"), "ha_chassis_group")},
-				Next: []rule.Next{historyOf(row.UUID), rule.Ask("history", "sb", "--table", "Chassis")}, Sources: []string{"ovn-nb(5), Logical_Switch_Port, ha_chassis_group"}})
+			found(rule.Finding{Severity: rule.Error, What: fmt.Sprintf("external %s %s", p.Title(), why),
+				Follows: "no chassis answers for the port: it gets no DHCP, and its packets are not routed", Evidence: []string{inNB("Logical_Switch_Port", p.Name, "ha_chassis_group")},
+				Next: []rule.Next{historyOf(p.UUID), rule.Ask("history", "sb", "--table", "Chassis")}, Sources: []string{"ovn-nb(5), Logical_Switch_Port, ha_chassis_group"}})
 		}
-	}, "name", "type", "ha_chassis_group")
+	}
+	return nil
 }

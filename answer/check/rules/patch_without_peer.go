@@ -42,7 +42,7 @@ func patchWithoutPeer() rule.Rule {
 				}
 				found(rule.Finding{What: fmt.Sprintf("patch port %s of bridge %s %s", iface.Name, iface.Port.Bridge.Name, what),
 					Evidence: []string{"Interface " + iface.Name + " in conf.db: options:peer"},
-					Next:     []rule.Next{rule.Ask("graph"), rule.OnTheNode("ovs-vsctl list Interface", iface.Name)}})
+					Next:     []rule.Next{rule.Ask("history", "conf", "--record", iface.Name), rule.OnTheNode("ovs-vsctl list Interface", iface.Name)}})
 			}
 			return err
 		},
