@@ -97,6 +97,50 @@ func AddImage(manifest *workdir.Manifest, wanted versions.Pair) string {
 	return fmt.Sprintf("\"ovs-offline image add %s\", with %s", image, which)
 }
 
+// Build returns whose build of OVN a deployment runs, by the image of its pods, and by what kube-ovn writes into the rows of the OVN
+// databases: ovn-northd copies external_ids of ports to the southbound one.
+func Build(ctx context.Context, wd *workdir.Dir) (runtime.Build, error) {
+	manifest, err := wd.Manifest()
+	if err != nil {
+		return "", err
+	}
+	for _, collection := range manifest.Collections {
+		if runtime.BuildOf("", collection.Image) == runtime.KubeOVN {
+			return runtime.KubeOVN, nil
+		}
+	}
+	for kind, tables := range map[workdir.Kind][]string{workdir.NB: {"Logical_Router", "Logical_Switch"}, workdir.SB: {"Port_Binding"}} {
+		if _, err := os.Stat(wd.Database(kind)); err != nil {
+			continue
+		}
+		vendor, err := vendorIn(ctx, wd, kind, tables...)
+		if err != nil || vendor == string(runtime.KubeOVN) {
+			return runtime.Build(vendor), err
+		}
+	}
+	return runtime.Stock, nil
+}
+
+// vendorIn returns the first external_ids:vendor in tables of a database, "" for none.
+func vendorIn(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, tables ...string) (string, error) {
+	index, err := wd.Index(ctx, wd.Database(kind), tables...)
+	if err != nil {
+		return "", err
+	}
+	defer index.Close()
+	for _, table := range tables {
+		for row, err := range index.Rows(table, "external_ids") {
+			if err != nil {
+				return "", err
+			}
+			if vendor := row.Map("external_ids")["vendor"]; vendor != "" {
+				return vendor, nil
+			}
+		}
+	}
+	return "", nil
+}
+
 // reference matches the reference of an image in a registry. It has no character with a
 // meaning of its own to a shell: users paste it.
 var reference = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)

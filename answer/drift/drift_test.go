@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/internal/versions"
 	"ovs-offline/replica/choose"
+	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
@@ -489,6 +490,61 @@ func TestOtherReleaseIsUndetermined(t *testing.T) {
 	if r.Verdict != Undetermined || !strings.Contains(r.Why,
 		`"ovs-offline image add SOURCE", with a container image (of a registry or a file) or a root directory that has OVN 24.09`) || strings.Contains(r.Why, "\n") || len(lists(r)) > 0 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// ownBuild has this host's programs for those of the build that is wanted.
+type ownBuild struct {
+	runtime.Runtimes
+	t *testing.T
+}
+
+func (o ownBuild) Choose(ctx context.Context, name string, wanted runtime.Wanted) (runtime.Choice, error) {
+	expect.Equal(o.t, wanted.Build, runtime.KubeOVN, "the wanted build")
+	wanted.Build = ""
+	return o.Runtimes.Choose(ctx, name, wanted)
+}
+
+// TestKubeOVNNeedsItsOwnBuild marks a capture as kube-ovn marks its databases or by the image of its pods: the programs of OVN as it was
+// released can't tell what is missing, and the deployment's own can.
+func TestKubeOVNNeedsItsOwnBuild(t *testing.T) {
+	need(t, "23.03")
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	const vendor = `"where":[],"row":{"external_ids":["map",[["vendor","kube-ovn"]]]}}]`
+	for name, mark := range map[string]func(wd *workdir.Dir){
+		"a router": func(wd *workdir.Dir) {
+			ovs.Run(t, "ovsdb-tool", "transact", wd.Database(workdir.NB), `["OVN_Northbound",{"op":"update","table":"Logical_Router",`+vendor)
+		},
+		"a port of the southbound database alone": func(wd *workdir.Dir) {
+			if err := os.Remove(wd.Database(workdir.NB)); err != nil {
+				t.Fatal(err)
+			}
+			ovs.Run(t, "ovsdb-tool", "transact", wd.Database(workdir.SB), `["OVN_Southbound",{"op":"update","table":"Port_Binding",`+vendor)
+		},
+		"the image of its pods": func(wd *workdir.Dir) {
+			m, err := wd.Manifest()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Collections[0].Image = "docker.io/kubeovn/kube-ovn:v1.14.10"
+			if err := workdir.WriteJSON(filepath.Join(wd.Path(), "manifest.json"), m); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
+		mark(wd)
+		if r := check(t, wd, Options{}); r.Verdict != Undetermined ||
+			!strings.Contains(r.Why, "with the patches of kube-ovn, which compute other flows") ||
+			!strings.Contains(r.Why, "ovs-offline image add ") {
+			t.Errorf("%s: %+v", name, r)
+		}
+		r, err := Check(t.Context(), wd, Options{Runtime: process.Name, Runtimes: func(wd *workdir.Dir) runtime.Runtimes {
+			return ownBuild{choose.Finder("test")(wd), t}
+		}})
+		if err != nil || r.Verdict == Undetermined || r.Same == 0 {
+			t.Errorf("%s, with its own build: %+v, %v", name, r, err)
+		}
 	}
 }
 

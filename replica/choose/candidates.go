@@ -41,7 +41,7 @@ func (r *Runtimes) candidates(ctx context.Context, name string, wanted runtime.W
 	}
 	var found []candidate
 	for _, image := range images {
-		if wanted.Accepts(image.Versions) {
+		if wanted.Accepts(image.Versions) && wanted.AcceptsBuild(runtime.BuildOf("", image.Name)) {
 			found = append(found, candidate{
 				where: fmt.Sprintf("%s at %s, image %s", name, engine.Address(), image.Name), versions: image.Versions,
 				runtime: func() runtime.Runtime { return container.New(engine, image.Name, r.version, r.workdir) },
@@ -62,7 +62,7 @@ func (r *Runtimes) localCandidates(ctx context.Context, wanted runtime.Wanted) (
 	if wanted.Image == "" {
 		if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovs-appctl"); err != nil {
 			errs = append(errs, err)
-		} else {
+		} else if wanted.AcceptsBuild(runtime.Stock) {
 			found = append(found, candidate{where: localProcesses, host: true, runtime: func() runtime.Runtime { return r.Local("") }})
 		}
 	}
@@ -71,10 +71,16 @@ func (r *Runtimes) localCandidates(ctx context.Context, wanted runtime.Wanted) (
 		errs = append(errs, err)
 	}
 	for _, image := range images {
+		if !wanted.AcceptsBuild(runtime.BuildOf(image.Root, image.Name)) {
+			continue
+		}
 		found = append(found, candidate{
 			where: localProcesses + ", image " + image.Name, id: image.ID, versions: image.Versions(),
 			runtime: func() runtime.Runtime { return r.Local(image.Root) },
 		})
+	}
+	if len(found) == 0 && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("%w of the build %s", runtime.ErrNoImage, wanted.Build))
 	}
 	if wanted.Versions == (versions.Pair{}) || len(found) == 0 {
 		return found, errs

@@ -181,7 +181,7 @@ func addImage(t *testing.T, number int, ovs, ovn string) (root string) {
 	return root
 }
 
-// TestChoosesAmongHostAndImages checks which of this host's real tools and three images
+// TestChoosesAmongHostAndImages checks which of this host's real tools and four images
 // are chosen, and that the line about it says why.
 func TestChoosesAmongHostAndImages(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovs-appctl", "ovn-nbctl")
@@ -191,6 +191,10 @@ func TestChoosesAmongHostAndImages(t *testing.T) {
 	roots := map[string]string{"host": ""}
 	roots["1"], roots["2"], roots["3"] = addImage(t, 1, "90.1.0", "90.03.0"), addImage(t, 2, "90.1.4", "90.03.2"),
 		addImage(t, 3, "95.0.0", "")
+	roots["4"] = addImage(t, 4, "90.1.4", "90.03.2")
+	if err := os.Mkdir(filepath.Join(roots["4"], "kube-ovn"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	host := versions.Pair{OVS: strings.Fields(ovs.Run(t, "ovs-vswitchd", "--version"))[3],
 		OVN: strings.Fields(ovs.Run(t, "ovn-nbctl", "--version"))[1]}
 	pair := func(ovs, ovn string) versions.Pair { return versions.Pair{OVS: ovs, OVN: ovn} }
@@ -217,6 +221,10 @@ func TestChoosesAmongHostAndImages(t *testing.T) {
 			": OVS 90.1.0, OVN 90.03.0"},
 		"a named version of OVN": {runtime.Wanted{Versions: pair("", "90.03.2"), Recorded: host}, "2",
 			": OVS 90.1.4, OVN 90.03.2"},
+		"the build of kube-ovn": {runtime.Wanted{Recorded: host, Build: runtime.KubeOVN}, "4",
+			": OVS 90.1.4, OVN 90.03.2, nearest to the node's " + host.String()},
+		"no build of kube-ovn": {runtime.Wanted{Recorded: pair("90.1.4", "90.03.2"), Build: runtime.Stock}, "2",
+			": OVS 90.1.4, OVN 90.03.2, as on the node"},
 		"the named one of this host": {runtime.Wanted{Versions: host, Recorded: pair("90.1.4", "90.03.2")}, "host",
 			": " + host.String()},
 	} {
@@ -236,6 +244,7 @@ func TestChoosesAmongHostAndImages(t *testing.T) {
 	}
 	for want, wanted := range map[string]runtime.Wanted{
 		"no image image-9 for local processes": {Image: "image-9"},
+		"no image with OVS 95 for local processes: ": {Versions: pair("95", ""), Build: runtime.KubeOVN},
 		"no image with OVS 90.1, OVN 91 for local processes, and this host has " + host.String() +
 			":": {Versions: pair("90.1", "91")},
 	} {

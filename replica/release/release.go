@@ -52,7 +52,8 @@ func Likely(ctx context.Context, wd *workdir.Dir) ([]versions.Pair, error) {
 // node ran, and their versions. wd is the node's workdir.
 func Programs(ctx context.Context, wd, dir *workdir.Dir, recorded versions.Pair, options Options) (runtime.Runtime, versions.Pair, error) {
 	wanted := versions.Pair{OVN: versions.Minor(recorded.OVN)}
-	return programs(ctx, wd, dir, wanted, recorded, fmt.Errorf("%w: the node ran OVN %s", ErrMissing, recorded.OVN), options)
+	missing := fmt.Errorf("%w: the node ran OVN %s", ErrMissing, recorded.OVN)
+	return programs(ctx, wd, dir, wanted, recorded, missing, options)
 }
 
 // Named returns the runtime, for daemons in dir, with programs of the wanted versions, or that begin so, and
@@ -65,7 +66,11 @@ func Named(ctx context.Context, wd, dir *workdir.Dir, wanted, recorded versions.
 // says who wants them.
 func programs(ctx context.Context, wd, dir *workdir.Dir, wanted, recorded versions.Pair, missing error, options Options) (runtime.Runtime, versions.Pair, error) {
 	runtimes := options.Runtimes(dir)
-	choice, err := runtimes.Choose(ctx, options.Runtime, runtime.Wanted{Versions: wanted, Recorded: recorded})
+	build, err := replica.Build(ctx, wd)
+	if err != nil {
+		return nil, versions.Pair{}, err
+	}
+	choice, err := runtimes.Choose(ctx, options.Runtime, runtime.Wanted{Versions: wanted, Recorded: recorded, Build: build})
 	if err != nil {
 		if _, any := runtimes.Choose(ctx, options.Runtime, runtime.Wanted{}); any != nil || ctx.Err() != nil {
 			return nil, versions.Pair{}, err
@@ -75,7 +80,7 @@ func programs(ctx context.Context, wd, dir *workdir.Dir, wanted, recorded versio
 		if err != nil {
 			return nil, versions.Pair{}, err
 		}
-		return nil, versions.Pair{}, fmt.Errorf("%w, and only an ovn-controller of %s can compute its flows: %s", missing, wanted, replica.AddImage(manifest, wanted))
+		return nil, versions.Pair{}, fmt.Errorf("%w%s, and only an ovn-controller of %s can compute its flows: %s", missing, patched(build), wanted, replica.AddImage(manifest, wanted))
 	}
 	running, err := versionsIn(ctx, choice.Runtime)
 	if err != nil {
@@ -97,7 +102,18 @@ func Nearest(ctx context.Context, wd, dir *workdir.Dir, options Options) (rt run
 	if recorded, err = replica.Recorded(ctx, wd); err != nil {
 		return nil, recorded, running, err
 	}
-	choice, err := options.Runtimes(dir).Choose(ctx, options.Runtime, runtime.Wanted{Recorded: recorded})
+	build, err := replica.Build(ctx, wd)
+	if err != nil {
+		return nil, recorded, running, err
+	}
+	choice, err := options.Runtimes(dir).Choose(ctx, options.Runtime, runtime.Wanted{Recorded: recorded, Build: build})
+	if err != nil && build != runtime.Stock && ctx.Err() == nil {
+		manifest, failed := wd.Manifest()
+		if failed != nil {
+			return nil, recorded, running, failed
+		}
+		err = fmt.Errorf("%w: the deployment ran OVN %s%s: %s", ErrMissing, recorded.OVN, patched(build), replica.AddImage(manifest, versions.Pair{OVN: versions.Minor(recorded.OVN)}))
+	}
 	if err != nil {
 		return nil, recorded, running, err
 	}
@@ -108,6 +124,14 @@ func Nearest(ctx context.Context, wd, dir *workdir.Dir, options Options) (rt run
 		options.Chosen(choice.What)
 	}
 	return choice.Runtime, recorded, running, nil
+}
+
+// patched says what a build is, "" for OVN as it was released.
+func patched(build runtime.Build) string {
+	if build == runtime.Stock {
+		return ""
+	}
+	return fmt.Sprintf(" with the patches of %s, which compute other flows", build)
 }
 
 // versionsIn returns the versions of the programs of a runtime.

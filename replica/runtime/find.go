@@ -2,6 +2,9 @@ package runtime
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"ovs-offline/internal/versions"
 	"ovs-offline/workdir"
@@ -26,7 +29,28 @@ type Wanted struct {
 	Versions versions.Pair // the versions, or the beginnings of them: "3.1"
 	Recorded versions.Pair // those on the node, of the programs that matter for the replica
 	Loaded   string        // ID of the image that was loaded with the data, "" for none
+	Build    Build         // whose build of OVN the programs have to be, "" for any
 }
+
+// Build says who built OVN, where the builder's patches make its programs compute other flows.
+type Build string
+
+// The builds of OVN.
+const (
+	Stock   Build = "stock"    // OVN as the project released it, or with a distribution's backports
+	KubeOVN Build = "kube-ovn" // with the patches of kube-ovn (dist/images/Dockerfile.base)
+)
+
+// BuildOf returns who built the OVN of an image with a name, or in a root file system. The image of kube-ovn has its scripts in /kube-ovn.
+func BuildOf(root, name string) Build {
+	if info, err := os.Stat(filepath.Join(root, "kube-ovn")); root != "" && err == nil && info.IsDir() || strings.Contains(name, string(KubeOVN)) {
+		return KubeOVN
+	}
+	return Stock
+}
+
+// AcceptsBuild reports whether a build is wanted.
+func (w Wanted) AcceptsBuild(build Build) bool { return w.Build == "" || w.Build == build }
 
 // Accepts reports whether tools have the wanted versions.
 func (w Wanted) Accepts(pair versions.Pair) bool {
