@@ -90,7 +90,19 @@ func (s *starter) advice(other versions.Pair) string {
 // AddImage returns the command that adds an image with these versions, and which image
 // that is.
 func AddImage(manifest *workdir.Manifest, wanted versions.Pair) string {
-	image, which := "SOURCE", "a container image (of a registry or a file) or a root directory that has "+wanted.String()
+	return addImage(manifest, "a container image (of a registry or a file) or a root directory that has "+wanted.String())
+}
+
+// AddBuild returns the command that adds an image of a build of OVN, and which image that is.
+func AddBuild(manifest *workdir.Manifest, wanted versions.Pair, build runtime.Build) string {
+	if build == runtime.Stock {
+		return AddImage(manifest, wanted)
+	}
+	return addImage(manifest, fmt.Sprintf("the image of %s's pods, which has %s", build, wanted))
+}
+
+func addImage(manifest *workdir.Manifest, which string) string {
+	image := "SOURCE"
 	if known := imageOf(manifest); known != "" {
 		image, which = known, "the image of its pods"
 	}

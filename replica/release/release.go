@@ -80,7 +80,7 @@ func programs(ctx context.Context, wd, dir *workdir.Dir, wanted, recorded versio
 		if err != nil {
 			return nil, versions.Pair{}, err
 		}
-		return nil, versions.Pair{}, fmt.Errorf("%w%s, and only an ovn-controller of %s can compute its flows: %s", missing, patched(build), wanted, replica.AddImage(manifest, wanted))
+		return nil, versions.Pair{}, fmt.Errorf("%w%s, and only an ovn-controller of %s can compute its flows: %s", missing, patched(build), wanted, replica.AddBuild(manifest, wanted, build))
 	}
 	running, err := versionsIn(ctx, choice.Runtime)
 	if err != nil {
@@ -112,7 +112,7 @@ func Nearest(ctx context.Context, wd, dir *workdir.Dir, options Options) (rt run
 		if failed != nil {
 			return nil, recorded, running, failed
 		}
-		err = fmt.Errorf("%w: the deployment ran OVN %s%s: %s", ErrMissing, recorded.OVN, patched(build), replica.AddImage(manifest, versions.Pair{OVN: versions.Minor(recorded.OVN)}))
+		err = fmt.Errorf("%w: the deployment ran OVN %s%s: %s", ErrMissing, recorded.OVN, patched(build), replica.AddBuild(manifest, versions.Pair{OVN: versions.Minor(recorded.OVN)}, build))
 	}
 	if err != nil {
 		return nil, recorded, running, err

@@ -165,7 +165,8 @@ func (l *Lab) StartCluster(folder string, flags ...string) (c *cluster.Cluster, 
 
 // Collect collects the nodes and starts their replicas with the nodes' own release.
 func (l *Lab) Collect() error {
-	if r := l.Program.Run("image", "add", l.Root); r.Code != 0 {
+	build := map[string]string{"ovnkube": "rig", "kubeovn": "kube-ovn"}[l.network] // the rig of kube-ovn has no patched OVN: its own is the build
+	if r := l.Program.Run("image", "add", "--tag", build, l.Root); r.Code != 0 {
 		return r
 	}
 	nodes := filepath.Join(l.Dir, "nodes")
