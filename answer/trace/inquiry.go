@@ -62,6 +62,7 @@ func (q *inquiry) follow(ctx context.Context, start follow.Start) error {
 		return q.err
 	}
 	q.addHeldPorts()
+	q.noteStale()
 	for _, hop := range result.Path {
 		result.Trust.Add(q.nodes[hop.Node].trust)
 	}

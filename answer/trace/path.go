@@ -95,6 +95,7 @@ func (p *path) addHop(hop *follow.Hop, by approach) {
 		p.assume(p.assumedState(*by.found))
 	}
 	n := p.nodes[hop.Node]
+	p.keepError(n.readStale(hop.Pass.Stages))
 	for _, passed := range hop.Pass.Stages {
 		stage, rule, err := n.describeStage(passed)
 		p.keepError(err)

@@ -296,6 +296,9 @@ func compare(t *testing.T, p *sets.Packet, asked *inquiry, ovn bool) {
 			if s.Cookie != "" && s.Cookie != "0x0" && s.Name == "" && h.Bridge == "br-int" && s.OnBridge == "" && ovn {
 				wrong("table %d, cookie %s has no name", s.Table, s.Cookie)
 			}
+			if s.Stale {
+				wrong("table %d, cookie %s is stale: %s", s.Table, s.Cookie, s.Rule)
+			}
 			if bridge := cmp.Or(s.OnBridge, h.Bridge); bridge != "br-int" && strings.Contains(s.Flow, "metadata=") {
 				wrong("table %d, %s, a flow of OVN, is on %s", s.Table, s.Flow, bridge)
 			}

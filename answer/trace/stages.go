@@ -75,7 +75,12 @@ func (n *node) describeStage(passed pass.Stage) (answer.Stage, rules.Rule, error
 		n.describeGateway(&stage, passed)
 		return stage, rules.Rule{}, nil
 	}
-	rule, ok, err := n.zone.rules.Find(rules.FlowOf(passed.Key(), layout))
+	flow := rules.FlowOf(passed.Key(), layout)
+	rule, ok, err := n.zone.rules.Find(flow)
+	if err == nil && n.zone.rules.IsStale(flow, ok) && !passed.Miss {
+		rule, err = n.zone.rules.Stale(flow)
+		ok, stage.Stale = true, true
+	}
 	if err != nil || !ok {
 		return stage, rule, err
 	}

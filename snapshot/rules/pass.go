@@ -27,7 +27,11 @@ func (r *Rules) End(p *pass.Pass, last *pass.Stage, bridge string, layout Layout
 		if err != nil {
 			return End{}, err
 		}
-		if f.isForeign(found, s.Lines...) {
+		if r.IsStale(f, found) {
+			if rule, err = r.Stale(f); err != nil {
+				return End{}, err
+			}
+		} else if f.isForeign(found, s.Lines...) {
 			rule = r.foreignRule(f, s.Flow)
 		}
 		if f.Metadata != 0 {

@@ -26,6 +26,7 @@ const (
 	NoSuchPort   Reason = "no such port"
 	NotBound     Reason = "not bound"
 	MissingFlow  Reason = "missing flow"
+	StaleFlow    Reason = "stale flow"             // of a row that the southbound database no longer has
 	Failed       Reason = "translation failed"     // ovs-vswitchd gave up, as for flows in a loop
 	InputPort    Reason = "sent to its input port" // where OpenFlow sends only with the action IN_PORT
 	Explicit     Reason = "explicit drop"
@@ -69,9 +70,11 @@ func (r *Rules) Drop(end End) (Drop, error) {
 		d.Reason = end.Known
 		return d, nil
 	}
-	if n := len(end.Steps); !end.Miss && n > 0 && end.Steps[n-1].Rule.Foreign {
+	if n := len(end.Steps); !end.Miss && n > 0 && (end.Steps[n-1].Rule.Foreign || end.Steps[n-1].Rule.Stale) {
 		d := r.last(end)
-		d.Reason = Explicit
+		if d.Reason = Explicit; d.Rule.Stale {
+			d.Reason = StaleFlow
+		}
 		return d, nil
 	}
 	if n := len(end.Steps); !end.Miss && n > 0 && end.Steps[n-1].Rule.Row == "" && end.Layout.delivers(end.Steps[n-1].Table) {
@@ -86,7 +89,10 @@ func (r *Rules) Drop(end End) (Drop, error) {
 	}
 	if decided, ok := deciding(end.Steps, d.Reason); ok {
 		d.Rule = decided
-		if isDisabled(decided) {
+		switch {
+		case decided.Stale:
+			d.Reason = StaleFlow
+		case isDisabled(decided):
 			d.Reason = Disabled
 		}
 	}

@@ -25,13 +25,16 @@ type Rules struct {
 	mu     sync.Mutex
 	cache  map[Flow]Rule
 	stages stageFlows
+
+	reading sync.Mutex    // of the logs of the databases
+	deleted map[Flow]Rule // by the flows that were asked for
 }
 
 // New returns the rules in a southbound and a northbound database. nb may be nil: then
 // rules have no causes.
 func New(nb, sb *file.Index) *Rules {
 	north := newNorthbound(nb)
-	return &Rules{Network: newNetwork(sb, north.called), Northbound: north, cache: map[Flow]Rule{}}
+	return &Rules{Network: newNetwork(sb, north.called), Northbound: north, cache: map[Flow]Rule{}, deleted: map[Flow]Rule{}}
 }
 
 // Flow is what the rule of a flow of the integration bridge depends on.
@@ -67,6 +70,9 @@ type Rule struct {
 	Candidates int
 	// Foreign reports that ovn-controller did not write the flow.
 	Foreign bool
+	// Stale reports that the southbound database no longer has the row that the flow was made from. Row is "" if nothing is
+	// known of it.
+	Stale bool
 }
 
 // Cause is the northbound row that a logical flow was made from.

@@ -122,6 +122,8 @@ type Stage struct {
 	RuleName string `json:"rule_name,omitempty"`
 	// Row is the table of the northbound row that the flow is made from, "" for none.
 	Row string `json:"row,omitempty"`
+	// Stale reports that the southbound database no longer has the row that the flow is made from.
+	Stale bool `json:"stale,omitempty"`
 	// ACL has more about the rule if it is an ACL.
 	ACL *ACL `json:"acl,omitempty"`
 }

@@ -36,8 +36,8 @@ func (a *Answer) Write(w io.Writer, options Options) error {
 		}
 	}
 	for _, way := range []*Answer{a, a.Return} {
-		if way != nil && way.Drop != nil && way.Drop.Reason == string(rules.MissingFlow) && options.Call != nil {
-			fmt.Fprintf(out, "  next     %s\n", terminal.Escape(options.Call(way.Drop.Node, "drift")))
+		if node := way.drifted(); node != "" && options.Call != nil {
+			fmt.Fprintf(out, "  next     %s\n", terminal.Escape(options.Call(node, "drift")))
 		}
 	}
 	out.writeHops(a, options, "")
@@ -45,6 +45,23 @@ func (a *Answer) Write(w io.Writer, options Options) error {
 		out.writeHops(a.Return, options, "r")
 	}
 	return out.Flush()
+}
+
+// drifted returns the node whose flows on the way are not those that its databases call for, "" for none.
+func (a *Answer) drifted() string {
+	if a == nil {
+		return ""
+	}
+	if a.Drop != nil && a.Drop.Reason == string(rules.MissingFlow) {
+		return a.Drop.Node
+	}
+	hop, _ := a.Deciding()
+	for _, i := range a.Chain(hop) {
+		if slices.ContainsFunc(a.Path[i].Stages, func(s Stage) bool { return s.Stale }) {
+			return a.Path[i].Node
+		}
+	}
+	return ""
 }
 
 // printer writes lines that fit the terminal and contain no control characters.

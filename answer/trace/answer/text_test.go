@@ -152,6 +152,8 @@ func TestAnswerOfNothingSaysSo(t *testing.T) {
 			Drop: &answer.Drop{Location: answer.Location{Node: "n1", Bridge: "br-ex"}, Stage: answer.Stage{Table: 5}}},
 		"\n  next     drift n1\n": {Verdict: answer.Unreachable,
 			Drop: &answer.Drop{Location: answer.Location{Node: "n1"}, Reason: "missing flow"}},
+		"\n  next     drift n2\n": {Verdict: answer.Reachable, Outcomes: []answer.Outcome{port("a", true)},
+			Path: []answer.Hop{{Location: answer.Location{Node: "n2"}, Stages: []answer.Stage{{Stale: true}}}}},
 		"REACHABLE  arrives at n1 port a and 2 more ports\n": {Verdict: answer.Reachable,
 			Outcomes: []answer.Outcome{port("a", true), port("b", true), port("c", true)}},
 		"also     comes out at n1 port b\n           comes out at n1 port c": {Verdict: answer.Reachable,

@@ -30,6 +30,7 @@ type Change struct {
 	Names       []string // after it
 	Kind        ChangeKind
 	Columns     []ColumnChange // sorted by name
+	Old         ovsdb.Row      // a deleted row as it was
 }
 
 // ColumnChange is the change of a column, in the notation of ovs-vsctl. Old is empty for
@@ -223,7 +224,7 @@ func (s *state) delete(id rowID, row binaryUUID, described *Change) error {
 	for column := range s.db.sets[id] {
 		old[column] = s.db.column(id, column)
 	}
-	described.Kind = Deleted
+	described.Kind, described.Old = Deleted, ovsdb.ParseRow(id.uuid, old)
 	described.OldNames = s.namesIn(id, old)
 	described.Columns = s.list(id, old, func(change *ColumnChange, text string) { change.Old = text })
 	s.db.change(id, nil, false, 0)
