@@ -1,13 +1,17 @@
 package trace
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/snapshot/names"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/fidelity"
 	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
 )
 
 // TestQuestionsThroughNamespaces asks by names about packets of the kinds that the lab sent through the namespaces of
@@ -54,6 +58,40 @@ func TestQuestionsThroughNamespaces(t *testing.T) {
 			askAll(t, openSet(t, startReplicas(t, recorded), nil), questions)
 		})
 	}
+}
+
+// TestSettingsThatWereNotRecorded asks about packets through routers of which no report had a sysctl: they forward, as
+// routers do, and the answer says that this is assumed.
+func TestSettingsThatWereNotRecorded(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "unshare", "xz")
+	recorded := sets.RecordedNamespaces(t, "../../scripts/lab/lab", "neutron-routers")
+	folder := ovs.Dir(t)
+	paths, err := recorded.Workdirs(t.Context(), folder, sets.Native)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		settings, err := filepath.Glob(filepath.Join(path, "recorded", "*", "*", workdir.HostSysctl))
+		if err != nil || len(settings) == 0 {
+			t.Fatalf("%s has no recorded settings: %v", path, err)
+		}
+		for _, file := range settings {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fidelity.Started(t, path)
+	}
+	const says = " forwards packets, and has all other settings of a new one: sysctl -a of it was not recorded"
+	askAll(t, openSet(t, folder, nil), []asked{
+		{"10.201.0.12", "external/198.51.100.9", "tcp", 443, answer.Reachable,
+			"assumed: qrouter-7fbcf5e3-f5df-4221-81b1-3bd126f9e078 of network" + says},
+		{"10.205.0.12", "external/192.0.2.9", "tcp", 443, answer.Reachable,
+			"assumed: snat-237218fb-2258-46d7-81ab-e1fb62f00360 of network" + says},
+		{"10.205.0.11", "external/198.51.100.9", "icmp", 0, answer.Reachable,
+			"assumed: fip-a8ac8161-73f5-4d6a-8a72-3b7126b86730 of compute1" + says},
+		{"10.201.0.11", "10.202.0.12", "tcp", 80, answer.Unreachable, "ACL"},
+	})
 }
 
 // TestQuestionsThroughVRFsAreWhatTheKernelDid asks by names about packets of the kinds that the lab sent through the

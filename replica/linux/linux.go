@@ -62,6 +62,8 @@ type Passage struct {
 	// Unreachable is what the kernel found to be unreachable, "network" or "host", where it has no route for the
 	// frame and sent no ICMP error: it sends a sender no more than some of these each second.
 	Unreachable string `json:"unreachable,omitempty"`
+	// Unknown is why it is not known what the node did with the frame, "" if it is known: a setting was not recorded.
+	Unknown string `json:"unknown,omitempty"`
 	// Remarks say why the frame is gone, if no step does, or what is not certain about the passage.
 	Remarks []string `json:"remarks,omitempty"`
 }

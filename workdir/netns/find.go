@@ -2,6 +2,7 @@ package netns
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/iproute"
@@ -26,6 +27,22 @@ func (n Namespace) Link(name string) (link iproute.Link, ok bool) {
 		}
 	}
 	return iproute.Link{}, false
+}
+
+// IsRouter reports whether a namespace forwards packets whatever was recorded of its settings: those of Neutron's
+// routers, and that of a node of OVN-Kubernetes or kube-ovn, by its device to the pods.
+func (n Namespace) IsRouter() bool {
+	if n.Name == Own {
+		return slices.ContainsFunc(n.Links, func(l iproute.Link) bool { return strings.HasPrefix(l.Name, "ovn-k8s-mp") || l.Name == "ovn0" })
+	}
+	return slices.ContainsFunc([]string{"qrouter-", "snat-", "fip-"}, func(kind string) bool { return strings.HasPrefix(n.Name, kind) })
+}
+
+// KnowsForwarding reports whether it was recorded if the namespace forwards packets of a family, 4 or 6.
+func (n Namespace) KnowsForwarding(family int) bool {
+	_, all := n.Sysctls[fmt.Sprintf("net.ipv%d.conf.all.forwarding", family)]
+	_, ipv4 := n.Sysctls["net.ipv4.ip_forward"]
+	return all || ipv4 && family == 4
 }
 
 // end is a device of a namespace.

@@ -307,6 +307,8 @@ func (s *kernelStep) lost(passage linux.Passage, came frame) Branch {
 	switch {
 	case slices.ContainsFunc(passage.Steps, func(step linux.Step) bool { return step.Verdict == "drop" }):
 		branch.Loss, branch.Why = ByRule, "a rule of "+s.hop.Bridge+" drops it"
+	case passage.Unknown != "":
+		branch.Kind, branch.Why = Undetermined, passage.Unknown
 	case came.packet().EtherType() == flow.ARP:
 		branch.Loss, branch.Why = NoAddress, s.hop.Bridge+" does not answer for the address"
 	case len(passage.Steps)+len(passage.Reached) == 0:

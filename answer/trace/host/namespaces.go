@@ -82,6 +82,13 @@ func (h *Host) Doubts(namespace string) (doubts []string) {
 	if recorded, ok := h.namespace(namespace); ok && !recorded.Filtered {
 		doubts = append(doubts, fmt.Sprintf("no rules of netfilter were recorded of %s: nothing is filtered or translated there", netns.Title(namespace)))
 	}
+	if recorded, ok := h.namespace(namespace); ok && !recorded.KnowsForwarding(4) {
+		what := "has the settings of a new one"
+		if recorded.IsRouter() {
+			what = "forwards packets, and has all other settings of a new one"
+		}
+		doubts = append(doubts, fmt.Sprintf("%s of %s %s: sysctl -a of it was not recorded", netns.Title(namespace), h.Name, what))
+	}
 	h.namespaces.mu.Lock()
 	defer h.namespaces.mu.Unlock()
 	if n := h.namespaces.missing[namespace]; n > 0 {

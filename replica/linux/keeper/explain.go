@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/replica/linux"
+	"ovs-offline/workdir/netns"
 )
 
 // explain adds why a frame is gone that neither came out nor was taken by a rule or the node: no step says so.
@@ -36,6 +37,8 @@ func (s *space) explain(p *linux.Passage, d *device, frame []byte) {
 		p.Remarks = append(p.Remarks, fmt.Sprintf("rp_filter drops the packet %s: the way to its source is another", what))
 	case errors.Is(err, unix.EINVAL):
 		p.Remarks = append(p.Remarks, fmt.Sprintf("the kernel's routing refuses the packet %s: one of the addresses can't be", what))
+	case !s.forwards(destination) && !s.recorded.KnowsForwarding(familyOf(destination)):
+		p.Unknown = fmt.Sprintf("the packet %s is to be forwarded, and whether %s forwards was not recorded: sysctl -a has it", what, netns.Title(s.recorded.Name))
 	case !s.forwards(destination):
 		p.Remarks = append(p.Remarks, fmt.Sprintf("the namespace does not forward: the packet %s ends", what))
 	default:
@@ -63,6 +66,14 @@ func unreachable(err error, destination netip.Addr) string {
 		return "host"
 	}
 	return ""
+}
+
+// familyOf returns 4 or 6.
+func familyOf(addr netip.Addr) int {
+	if addr.Is4() {
+		return 4
+	}
+	return 6
 }
 
 // forwards reports whether the namespace forwards packets of the family of an address.

@@ -4,6 +4,7 @@ package keeper_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -144,6 +145,24 @@ func TestMarkOfAFrameThatLeaves(t *testing.T) {
 		}
 		if len(got.Out) != 1 || got.Mark != want {
 			t.Errorf("to port %d: out came %d frames with the mark %#x, want one with %#x", port, len(got.Out), got.Mark, want)
+		}
+	}
+}
+
+// TestForwardingThatWasNotRecorded puts a frame for another network into namespaces of which no settings were recorded:
+// a router forwards it, and what another namespace does is not known, whatever this machine does.
+func TestForwardingThatWasNotRecorded(t *testing.T) {
+	for name, forwards := range map[string]bool{"qrouter-1": true, "snat-1": true, "fip-1": true, "qdhcp-1": false, "vpn": false} {
+		wd := newWorkdir(t)
+		simple(t, wd, name)
+		if err := os.Remove(wd.NamespaceRecorded(name, workdir.HostSysctl)); err != nil {
+			t.Fatal(err)
+		}
+		_, client := restored(t, wd)
+		got, err := client.Pass(t.Context(), linux.Question{Namespace: name,
+			Frame: linux.Frame{Device: "qr-1", Bytes: udp(t, vmMAC, routerMAC, "10.1.0.6", "8.8.8.8", 1, 53, 64)}})
+		if err != nil || len(got.Out) == 1 != forwards || strings.Contains(got.Unknown, "whether "+name+" forwards was not recorded") == forwards {
+			t.Errorf("%s: %v: %+v", name, err, got)
 		}
 	}
 }

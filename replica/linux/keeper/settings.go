@@ -16,6 +16,40 @@ import (
 // longTime is a timeout in seconds that no replica lives to see.
 const longTime = "8640000"
 
+// kernelDefaults returns the settings of devices that decide what becomes of a packet, with the values that the kernel
+// itself gives them (net/ipv4/devinet.c and net/ipv6/addrconf.c of Linux).
+func kernelDefaults() map[string]string {
+	defaults := map[string]string{}
+	for value, names := range map[string]string{
+		"0": "forwarding rp_filter arp_ignore arp_announce arp_filter arp_accept proxy_arp proxy_arp_pvlan accept_local " +
+			"accept_source_route route_localnet src_valid_mark drop_gratuitous_arp bc_forwarding bootp_relay medium_id " +
+			"ignore_routes_with_linkdown drop_unicast_in_l2_multicast",
+		"1": "accept_redirects send_redirects secure_redirects shared_media",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			defaults["net.ipv4.conf.%s."+name] = value
+		}
+	}
+	for _, name := range []string{"forwarding", "disable_ipv6", "proxy_ndp", "accept_source_route"} {
+		defaults["net.ipv6.conf.%s."+name] = "0"
+	}
+	return defaults
+}
+
+// resetSettings takes from the namespace what it inherited of this machine (net.core.devconf_inherit_init_net), which
+// says nothing about the node. A router forwards: its settings may not have been recorded.
+func (s *space) resetSettings() {
+	for _, group := range []string{"all", "default", loopback} { // other devices begin with those of "default"
+		for name, value := range kernelDefaults() {
+			_ = writeSetting(fmt.Sprintf(name, group), value)
+		}
+	}
+	if s.recorded.IsRouter() {
+		_ = writeSetting("net.ipv4.ip_forward", "1")
+		_ = writeSetting("net.ipv6.conf.all.forwarding", "1")
+	}
+}
+
 // quieten makes the kernel send nothing by itself in the namespace: no duplicate address detection, no router
 // solicitations, no addresses of its own. What it sends because of a frame, it sends each time.
 func (s *space) quieten() {

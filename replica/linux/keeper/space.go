@@ -82,6 +82,7 @@ const restoreTimeout = 60 * time.Second
 func (s *space) restore() {
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
 	defer cancel()
+	s.resetSettings()
 	s.quieten()
 	s.makeDevices()
 	s.applySettings()
