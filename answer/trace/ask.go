@@ -70,6 +70,7 @@ func (s *Session) ask(ctx context.Context, between Between) (*answer.Answer, err
 	if strings.HasPrefix(between.To, external) && question.To.Kind != names.External {
 		asked.assume(fmt.Sprintf("%s is a %s in the databases, and is asked as that", question.To.Name, question.To.Kind))
 	}
+	asked.remarkFloatingIP(question.To)
 	if err := asked.follow(ctx, start); err != nil {
 		return nil, err
 	}
@@ -80,6 +81,19 @@ func (s *Session) ask(ctx context.Context, between Between) (*answer.Answer, err
 	}
 	asked.doubtPacket(first)
 	return asked.answer, err
+}
+
+// remarkFloatingIP remarks that no port has the address to which a floating IP leads.
+func (q *inquiry) remarkFloatingIP(to names.Endpoint) {
+	if to.Kind != names.FloatingIP {
+		return
+	}
+	for _, backend := range to.Backends {
+		ip, err := netip.ParseAddr(backend)
+		if err == nil && len(q.names.WithIP(ip)) == 0 {
+			q.remark(fmt.Sprintf("the floating IP %s leads to %s, and no port in the databases has this address", to.Name, ip))
+		}
+	}
 }
 
 // doubtPacket makes the answer undetermined where the sender may send another packet than the one that was followed.

@@ -26,12 +26,15 @@ type drop struct {
 	registers
 	depth   int
 	flooded bool
+	holder  bool // by the databases, its node has the packet's MAC address
 }
 
 // drops are the drops of a packet and its copies.
 type drops struct {
 	session *Session
 	list    []drop
+	// elsewhere is how far the packet got that came out at another endpoint than the one asked for, 0 if none did.
+	elsewhere int
 }
 
 // describe returns where a packet was dropped, and why.
@@ -222,8 +225,8 @@ func tablesOf(hop *follow.Hop, bridge string) []int {
 }
 
 // deciding returns the drop that explains best why the packet did not arrive, nil for none: the
-// one that is furthest on the way, and of several one in a logical network, or else of no
-// flooded copy.
+// one that is furthest on the way, and of several one on the node that has the MAC address, one in a logical
+// network, or else one of no flooded copy. None explains a packet that got further, and came out elsewhere.
 func (d *drops) deciding() (*answer.Drop, error) {
 	if len(d.list) == 0 {
 		return nil, nil
@@ -231,6 +234,9 @@ func (d *drops) deciding() (*answer.Drop, error) {
 	best := slices.MaxFunc(d.list, func(a, b drop) int {
 		return cmp.Or(a.depth-b.depth, a.weight()-b.weight())
 	})
+	if best.depth < d.elsewhere {
+		return nil, nil
+	}
 	n := d.session.nodes[best.Node]
 	err := n.explainLacking(&best)
 	if best.flow != nil && !d.session.options.Computed {
@@ -242,6 +248,9 @@ func (d *drops) deciding() (*answer.Drop, error) {
 // weight is larger for a drop that explains more than another one as far on the way.
 func (d drop) weight() int {
 	weight := 0
+	if d.holder {
+		weight += 4
+	}
 	if d.Datapath != "" {
 		weight += 2
 	}

@@ -167,7 +167,7 @@ func (p *path) addEnd(hop *follow.Hop, branch follow.Branch, index int, choice s
 	}
 	switch branch.Kind {
 	case follow.Delivered:
-		p.addOutcome(hop, branch, &end)
+		p.addOutcome(hop, branch, &end, by)
 		if enclosure, ok := p.names.enclosed(branch); ok && !p.judge.arrives(hop, branch) {
 			p.addNoRoute(hop, branch, index, &end, p.enclosedRule(branch, enclosure), by)
 		}
@@ -205,12 +205,14 @@ func (p *path) addEnd(hop *follow.Hop, branch follow.Branch, index int, choice s
 
 // addOutcome adds a packet that comes out of a port. Its end is unknown if a host behind the
 // port may forward the packet.
-func (p *path) addOutcome(hop *follow.Hop, branch follow.Branch, end *answer.End) {
+func (p *path) addOutcome(hop *follow.Hop, branch follow.Branch, end *answer.End, by approach) {
 	end.Kind = answer.Delivered
 	outcome := answer.Outcome{Location: end.Location, Packet: branch.Packet.Input(), Choice: end.Choice, Destination: p.judge.arrives(hop, branch), Answer: p.judge.isAnswer(hop, branch), Wire: p.judge.isWire(hop, branch)}
 	p.answer.Outcomes = append(p.answer.Outcomes, outcome)
 	if outcome.Destination {
 		p.arrivals = append(p.arrivals, arrival{hop, branch, end.Choice})
+	} else if at, ok := p.names.receiver(branch); ok && at.MAC == branch.Packet.Get("dl_dst") && !by.flooded && !branch.Flooded && !outcome.Answer {
+		p.drops.elsewhere = max(p.drops.elsewhere, by.depth)
 	}
 	if why := p.judge.doubt(hop, branch); why != "" {
 		end.Kind, end.Text, p.left = answer.Unknown, why, true
@@ -278,7 +280,8 @@ func (p *path) addGenerated(hop *follow.Hop, branch follow.Branch, index int, ch
 
 // addDrop keeps a drop that ends a hop of the path, with what decides how much it explains.
 func (p *path) addDrop(dropped answer.Drop, hop *follow.Hop, branch follow.Branch, index int, by approach) {
-	found := drop{Drop: dropped, flow: branch.Stage, pass: hop.Pass, packet: hop.Packet, registers: by.registers, depth: by.depth, flooded: by.flooded || branch.Flooded}
+	holds := func(e names.Endpoint) bool { return e.Node == dropped.Node }
+	found := drop{holder: slices.ContainsFunc(p.names.WithMAC(hop.Packet.Get("dl_dst")), holds), Drop: dropped, flow: branch.Stage, pass: hop.Pass, packet: hop.Packet, registers: by.registers, depth: by.depth, flooded: by.flooded || branch.Flooded}
 	if index >= 0 {
 		for i, stage := range p.answer.Path[index].Stages {
 			if stage.ACL != nil && stage.Rule == dropped.Rule {

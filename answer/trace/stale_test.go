@@ -81,14 +81,7 @@ func TestStaleFlowsAreNamed(t *testing.T) {
 	node := fidelity.Started(t, paths["compute1"])
 	for name, c := range staleCases() {
 		t.Run(name, func(t *testing.T) {
-			changed := t.TempDir()
-			databasesAlone(t, before, changed)
-			nb, sb := filepath.Join(changed, "db/ovn_nb/ovnnb_db.db"), filepath.Join(changed, "db/ovn_sb/ovnsb_db.db")
-			central := &ovs.Central{NB: nb, SB: sb, Server: ovs.Serve(t, nb, sb)}
-			central.Northd()
-			c.remove(central)
-			central.Nbctl("--wait=sb", "sync")
-			central.Stop()
+			changed, nb, sb := afterChange(t, before, c.remove)
 			if c.compacted {
 				ovs.Run(t, "ovsdb-tool", "compact", nb)
 				ovs.Run(t, "ovsdb-tool", "compact", sb)
@@ -112,4 +105,19 @@ func TestStaleFlowsAreNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// afterChange returns a folder with copies of the databases of another one, and their files, after a change of the
+// northbound database that ovn-northd has carried out.
+func afterChange(t *testing.T, before string, change func(*ovs.Central)) (folder, nb, sb string) {
+	t.Helper()
+	folder = t.TempDir()
+	databasesAlone(t, before, folder)
+	nb, sb = filepath.Join(folder, "db/ovn_nb/ovnnb_db.db"), filepath.Join(folder, "db/ovn_sb/ovnsb_db.db")
+	central := &ovs.Central{NB: nb, SB: sb, Server: ovs.Serve(t, nb, sb)}
+	central.Northd()
+	change(central)
+	central.Nbctl("--wait=sb", "sync")
+	central.Stop()
+	return folder, nb, sb
 }

@@ -212,7 +212,7 @@ func (a *Answer) causes() []Fact {
 	if a.Drop != nil {
 		reason = lines(a.Drop.Reason)
 		rules, evidence = lines(a.Drop.Named()), a.Drop.evidence()
-	} else if a.Verdict == Reachable || a.Verdict == OneWay {
+	} else if a.Verdict == Reachable || a.Verdict == OneWay || a.Verdict == Unreachable {
 		rules = a.rules()
 	}
 	missing := a.Missing
