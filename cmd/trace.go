@@ -41,7 +41,9 @@ func newTrace(shared *options) *cobra.Command {
 			"FROM and TO are NAMESPACE/POD, svc/NAMESPACE/NAME[:PORT], node/NAME, external/ADDRESS, the name\n" +
 			"of a port in OVN or neutron, of an instance, a MAC or IP address, or the beginning of a UUID.\n" +
 			"PROTOCOL is tcp, udp, sctp, icmp or icmp6; TO:PORT names the destination port. Without a\n" +
-			"protocol and a port, the packet is a ping. A TCP packet is the SYN that opens a connection.\n" +
+			"protocol and a port, the packet is a ping; to svc/NAMESPACE/NAME it has a protocol and port of the\n" +
+			"service. An IPv6 address with a port is in brackets: external/[2001:db8::1]:443. A TCP packet is\n" +
+			"the SYN that opens a connection.\n" +
 			"An address is taken as typed; between names that have both families, the packet is IPv4, or\n" +
 			"with -6 IPv6. The shell completes names (ovs-offline completion --help).\n\n" +
 			"The state of connections is what conntrack had recorded; --ct changes that.\n\n" +

@@ -70,7 +70,7 @@ func (s *Session) ask(ctx context.Context, between Between) (*answer.Answer, err
 	if strings.HasPrefix(between.To, external) && question.To.Kind != names.External {
 		asked.assume(fmt.Sprintf("%s is a %s in the databases, and is asked as that", question.To.Name, question.To.Kind))
 	}
-	asked.remarkFloatingIP(question.To)
+	asked.remarkTarget(question.To)
 	if err := asked.follow(ctx, start); err != nil {
 		return nil, err
 	}
@@ -83,15 +83,18 @@ func (s *Session) ask(ctx context.Context, between Between) (*answer.Answer, err
 	return asked.answer, err
 }
 
-// remarkFloatingIP remarks that no port has the address to which a floating IP leads.
-func (q *inquiry) remarkFloatingIP(to names.Endpoint) {
-	if to.Kind != names.FloatingIP {
-		return
-	}
+// remarkTarget remarks that no port has the address to which a floating IP leads, or for which ports load balancers
+// have the address that is pinged.
+func (q *inquiry) remarkTarget(to names.Endpoint) {
 	for _, backend := range to.Backends {
 		ip, err := netip.ParseAddr(backend)
-		if err == nil && len(q.names.WithIP(ip)) == 0 {
+		if to.Kind == names.FloatingIP && err == nil && len(q.names.WithIP(ip)) == 0 {
 			q.remark(fmt.Sprintf("the floating IP %s leads to %s, and no port in the databases has this address", to.Name, ip))
+		}
+	}
+	for _, ip := range to.IPs {
+		if ports := q.names.PortsAt(ip); to.Kind == names.Service && to.Port == 0 && len(ports) > 0 {
+			q.remark(fmt.Sprintf("the packet is a ping, and load balancers have the address %s for these ports only: %s", ip, phrase.FirstNames(ports)))
 		}
 	}
 }
@@ -111,11 +114,15 @@ const external = "external/"
 // name, 0 for none.
 func (s *Session) destination(between Between, from names.Endpoint) (names.Endpoint, uint16, error) {
 	filter := names.Filter{Network: between.Network, Protocol: between.Protocol, From: &from}
+	filter.Ping = strings.HasPrefix(between.Protocol, "icmp") || between.Protocol == "" && between.DstPort == 0 && between.SrcPort == 0
 	if address, outside := strings.CutPrefix(between.To, external); outside {
 		inside := between
 		inside.To = address
 		if endpoint, port, ok, err := s.findOutside(inside, filter); ok || err != nil {
 			return endpoint, port, err
+		}
+		if err := checkAmbiguous(inside); err != nil {
+			return names.Endpoint{}, 0, err
 		}
 	}
 	endpoint, err := s.findWithPort(between.To, between.DstPort, filter)
@@ -128,7 +135,7 @@ func (s *Session) destination(between Between, from names.Endpoint) (names.Endpo
 	if badPort != nil {
 		return endpoint, 0, err
 	}
-	named, notFound := s.findWithPort(strings.Trim(between.To[:at], "[]"), uint16(port), filter)
+	named, notFound := s.findWithPort(names.Unbracketed(between.To[:at]), uint16(port), filter)
 	if errors.As(notFound, &protocol) {
 		return endpoint, 0, notFound
 	}
@@ -138,11 +145,27 @@ func (s *Session) destination(between Between, from names.Endpoint) (names.Endpo
 	return named, uint16(port), nil
 }
 
+// checkAmbiguous returns an error for an IPv6 address outside without brackets whose last digits may be a port: RFC 3986,
+// 3.2.2, asks for brackets before a port.
+func checkAmbiguous(between Between) error {
+	at := strings.LastIndexByte(between.To, ':')
+	if _, err := netip.ParseAddr(between.To); at < 0 || err != nil || between.DstPort != 0 {
+		return nil
+	}
+	address, err := netip.ParseAddr(between.To[:at])
+	port, badPort := strconv.ParseUint(between.To[at+1:], 10, 16)
+	if err != nil || badPort != nil || port == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: external/%s is an address, or an address and a port: write external/[%s]:%d with the port, or external/[%s] without one",
+		ErrQuestion, between.To, address, port, between.To)
+}
+
 // findWithPort returns the endpoint with a name that is asked for with a port, 0 for none. A
 // service with another port is meant only if nothing else has the name: in ovn-kubernetes, a
 // node, its gateway router and each NodePort service have the same address.
 func (s *Session) findWithPort(name string, port uint16, filter names.Filter) (names.Endpoint, error) {
-	filter.Port = port
+	filter.Port, filter.Ping = port, filter.Ping && port == 0
 	endpoint, err := s.names.Find(name, filter)
 	if unknown := new(*names.UnknownError); port == 0 || !errors.As(err, unknown) {
 		return endpoint, err
@@ -154,11 +177,11 @@ func (s *Session) findWithPort(name string, port uint16, filter names.Filter) (n
 // findOutside returns the endpoint of OVN that has an address which was asked for as one
 // outside, and the port that follows the address; ok is false if there is none.
 func (s *Session) findOutside(between Between, filter names.Filter) (endpoint names.Endpoint, port uint16, ok bool, err error) {
-	address, port := between.To, between.DstPort
+	address, port := names.Unbracketed(between.To), between.DstPort
 	if at, bad := netip.ParseAddrPort(between.To); bad == nil {
 		address, port = at.Addr().String(), at.Port()
 	}
-	filter.Port = port
+	filter.Port, filter.Ping = port, filter.Ping && port == 0
 	if endpoint, ok, err = s.names.Outside(address, filter); ok || err != nil || port == 0 {
 		return endpoint, port, ok, err
 	}

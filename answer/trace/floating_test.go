@@ -50,7 +50,8 @@ func TestFloatingIPThatNoPortHas(t *testing.T) {
 	says("172.24.4.22", "comes out elsewhere, at vm3 (compute2 br-int port ", "path     gateway br-ex",
 		"floating ip 172.24.4.22 for 192.168.10.7 of router main, deleted at ", "stale flows of floating ip 172.24.4.22",
 		"the floating IP 172.24.4.22 leads to 192.168.10.50, and no port in the databases has this address")
-	says("172.24.4.21", "path     gateway br-ex", "dropped on compute1, switch blue", "leads to 192.168.10.51, and no port")
+	says("172.24.4.21", "path     gateway br-ex", "dropped on compute1, switch blue",
+		"leads to 192.168.10.51, and no port")
 	edit(t, paths["gateway"], func(line string) bool {
 		return strings.Contains(line, " table=0,") && strings.Contains(line, "priority=100,in_port=") &&
 			strings.Contains(line, ",vlan_tci=0x0000/0x1000")

@@ -33,7 +33,8 @@ func staleCases() map[string]staleCase {
 		"an ACL that lets packets in": {allow, "vm1", "vm4:5432", "tcp", answer.Reachable, []string{
 			"remark   on node compute1: the packet meets 1 stale flow of security group",
 			"(ACL priority 1002, allow-related), deleted at 20", "ovn-nbctl ", " acl-del " + group,
-			"trust    100 % of the entries", "assumed: compute1 keeps the stale flows, which its databases no longer call for"}, false},
+			"trust    100 % of the entries",
+			"assumed: compute1 keeps the stale flows, which its databases no longer call for"}, false},
 		"the same, where nothing tells when": {allow, "vm1", "vm4:5432", "tcp", answer.Reachable, []string{
 			"remark   on node compute1: the packet meets 1 stale flow of a logical flow that the southbound database no " +
 				"longer has",
@@ -45,12 +46,13 @@ func staleCases() map[string]staleCase {
 			"rule     ACL telnet (priority 1005, reject), deleted at 20", " acl-del pg_", ", ingress of vm1"}, false},
 		"a floating IP": {func(c *ovs.Central) {
 			c.Nbctl("lr-nat-del", routerWith(c, "nat", "NAT", "external_ip=172.24.4.21"), "dnat_and_snat", "172.24.4.21")
-		}, "vm1", "external/198.51.100.9", "icmp", "", []string{"stale flows of floating ip 172.24.4.21", "lr-nat-del"}, false},
+		}, "vm1", "external/198.51.100.9", "icmp", "", []string{"stale flows of floating ip 172.24.4.21",
+			"lr-nat-del"}, false},
 		"a route": {func(c *ovs.Central) {
 			router := routerWith(c, "static_routes", "Logical_Router_Static_Route", `ip_prefix="10.66.0.0/16"`)
 			c.Nbctl("lr-route-del", router, "10.66.0.0/16")
-		}, "vm1", "external/10.66.1.1", "icmp", answer.Unreachable, []string{"reason   stale flow", "rule     route 10.66.0.0/16",
-			"lr-route-del"}, false},
+		}, "vm1", "external/10.66.1.1", "icmp", answer.Unreachable, []string{"reason   stale flow",
+			"rule     route 10.66.0.0/16", "lr-route-del"}, false},
 	}
 }
 

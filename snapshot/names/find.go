@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/fault"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
 )
 
@@ -17,6 +18,9 @@ type Filter struct {
 	Network  string // the name of a network or a logical switch, or the beginning of it
 	Protocol string // of a service
 	Port     uint16 // of a service; 0 for any
+	// Ping says that a ping is asked if the name is an address without a port, or Protocol is icmp or icmp6: of a service,
+	// the address alone is meant then.
+	Ping bool
 	// From is the sender, nil for none. If several zones have a service, the name means the one in the
 	// sender's zone.
 	From *Endpoint
@@ -103,7 +107,7 @@ func (e *ProtocolError) Class() fault.Class { return fault.Usage }
 // address has that address alone. The error is an *AmbiguousError, an *UnknownError or a *ProtocolError.
 func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 	if text, ok := strings.CutPrefix(name, "external/"); ok {
-		ip, ok := ovn.ParseAddress(text)
+		ip, ok := ovn.ParseAddress(Unbracketed(text))
 		if !ok {
 			return Endpoint{}, &UnknownError{Name: name}
 		}
@@ -122,10 +126,52 @@ func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 	return Endpoint{}, &AmbiguousError{Name: name, Candidates: found}
 }
 
+// Unbracketed returns a text without the brackets around an IPv6 address (RFC 3986, 3.2.2).
+func Unbracketed(text string) string { return brackets.ReplaceAllString(text, "$1$2") }
+
+var brackets = lazyregexp.New(`^(external/)?\[([0-9A-Fa-f:.]+)\]$`)
+
 // matching returns the endpoints with a name that a filter accepts.
 func (n *Names) matching(name string, filter Filter) []Endpoint {
+	_, port, isAddress := ovn.ParseVIP(name)
+	pings := filter.Ping && port == 0 && (isAddress || filter.Protocol != "" && !strings.Contains(name, ":"))
+	if pings {
+		filter.Protocol = ""
+	}
 	found := slices.DeleteFunc(n.candidates(name), func(endpoint Endpoint) bool { return !filter.accepts(endpoint) })
+	ofPorts := func(e Endpoint) bool { return e.Kind == Service && e.Port != 0 }
+	if pings && !slices.ContainsFunc(found, func(e Endpoint) bool { return !ofPorts(e) }) {
+		return pinged(n.joinAddresses(mergeServices(filter.inZone(found)), name), name)
+	}
+	if pings { // a node or a router has the address as well
+		found = slices.DeleteFunc(found, ofPorts)
+	}
 	return n.joinAddresses(mergeServices(filter.inZone(inPrimary(preferred(found)))), name)
+}
+
+// pinged returns one endpoint in place of services that have a name, none for no services: their address without a port.
+func pinged(services []Endpoint, name string) []Endpoint {
+	if len(services) == 0 {
+		return nil
+	}
+	e := services[0]
+	e.Name, e.Protocol, e.Port, e.Backends = name, "", 0, nil
+	return []Endpoint{e}
+}
+
+// PortsAt returns the ports for which load balancers have an address, with their protocols; none if one has all.
+func (n *Names) PortsAt(address netip.Addr) (ports []string) {
+	for _, e := range n.WithIP(address) {
+		switch {
+		case e.Kind != Service:
+		case e.Port == 0:
+			return nil
+		default:
+			ports = append(ports, fmt.Sprintf("%s (%s)", netip.AddrPortFrom(address, e.Port), e.Protocol))
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
 }
 
 // notFound returns the error for a name that no endpoint has that a filter accepts.

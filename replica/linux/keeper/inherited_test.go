@@ -18,10 +18,12 @@ import (
 // machines are the values of all settings of devices that two machines give to a new namespace.
 func machines() []string { return []string{"0", "1"} }
 
-// irrelevant are settings that do not decide what becomes of a frame: what is logged, and what a kernel sends by itself.
+// irrelevant are settings that do not decide what becomes of a frame: what is logged, and what a kernel sends by
+// itself.
 func irrelevant() []string {
 	return []string{"log_martians", "igmpv2_unsolicited_report_interval", "igmpv3_unsolicited_report_interval",
-		"force_igmp_version", "arp_notify", "promote_secondaries", "disable_policy", "disable_xfrm", "arp_evict_nocarrier", "tag"}
+		"force_igmp_version", "arp_notify", "promote_secondaries", "disable_policy", "disable_xfrm",
+		"arp_evict_nocarrier", "tag"}
 }
 
 // TestSettingsDoNotDependOnTheMachine gives a new namespace the settings of two machines, one with all settings of
@@ -35,7 +37,8 @@ func TestSettingsDoNotDependOnTheMachine(t *testing.T) {
 	}{
 		"a router": {netns.Namespace{Name: "qrouter-1"}, map[string]string{"net.ipv4.ip_forward": "1",
 			"net.ipv4.conf.qr-1.forwarding": "1", "net.ipv6.conf.qr-1.forwarding": "1", "net.ipv4.conf.all.rp_filter": "0",
-			"net.ipv4.conf.qr-1.accept_local": "0", "net.ipv4.conf.qr-1.proxy_arp": "0", "net.ipv4.conf.qr-1.send_redirects": "1"}},
+			"net.ipv4.conf.qr-1.accept_local": "0", "net.ipv4.conf.qr-1.proxy_arp": "0",
+			"net.ipv4.conf.qr-1.send_redirects": "1"}},
 		"a DHCP server": {netns.Namespace{Name: "qdhcp-1"}, map[string]string{"net.ipv4.ip_forward": "0",
 			"net.ipv4.conf.qr-1.forwarding": "0", "net.ipv4.conf.qr-1.accept_redirects": "1"}},
 		"a router with settings": {netns.Namespace{Name: "snat-1", Sysctls: map[string]string{"net.ipv4.ip_forward": "0",
