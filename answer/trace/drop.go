@@ -176,6 +176,9 @@ func (n *node) explainOVN(found *answer.Drop, hop *follow.Hop, branch follow.Bra
 	if err != nil {
 		return err
 	}
+	if why.Reason == rules.StaleFlow && !n.isStale(why.Rule) {
+		why.Reason = rules.Explicit
+	}
 	if why.Rule.Foreign {
 		why.Rule.Words = n.namePorts(branch.Stage.Bridge, why.Rule.Words)
 	}

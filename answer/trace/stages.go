@@ -79,7 +79,7 @@ func (n *node) describeStage(passed pass.Stage) (answer.Stage, rules.Rule, error
 	rule, ok, err := n.zone.rules.Find(flow)
 	if err == nil && n.zone.rules.IsStale(flow, ok) && !passed.Miss {
 		rule, err = n.zone.rules.Stale(flow)
-		ok, stage.Stale = true, true
+		ok, stage.Stale = true, n.isStale(rule)
 	}
 	if err != nil || !ok {
 		return stage, rule, err

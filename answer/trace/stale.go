@@ -26,6 +26,12 @@ func (n *node) readStale(stages []pass.Stage) error {
 	return n.zone.rules.ReadStale(flows...)
 }
 
+// isStale reports whether the flow of a rule is stale. Of one whose deleted row is not known, a southbound database of
+// another moment than the flows tells nothing: it may be the older one.
+func (n *node) isStale(rule rules.Rule) bool {
+	return rule.Stale && (rule.Row != "" || len(n.trust.Doubts) == 0)
+}
+
 // noteStale remarks how many stale flows the packet meets on its way to the end that decides. The packet would take
 // another way, or end there, on a node that has what the databases call for.
 func (q *inquiry) noteStale() {

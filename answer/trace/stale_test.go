@@ -20,7 +20,8 @@ type staleCase struct {
 	from, to, protocol string
 	verdict            answer.Verdict // "" for one that other nodes decide
 	says               []string
-	compacted          bool // the logs of the databases no longer have the deleted rows
+	saysNot            string // "" for nothing
+	compacted          bool   // the logs of the databases no longer have the deleted rows
 }
 
 // staleCases returns an ACL that lets packets in, one that rejects, a floating IP and a route.
@@ -29,30 +30,33 @@ func staleCases() map[string]staleCase {
 	const database = "outport == @" + group + " && ip4 && ip4.src == $pg_8ac43e59_4bdc_4225_85ee_6161a9db9dc3_ip4 && " +
 		"tcp && tcp.dst == 5432"
 	allow := func(c *ovs.Central) { c.Nbctl("--type=port-group", "acl-del", group, "to-lport", "1002", database) }
+	floatingIP := func(c *ovs.Central) {
+		c.Nbctl("lr-nat-del", routerWith(c, "nat", "NAT", "external_ip=172.24.4.21"), "dnat_and_snat", "172.24.4.21")
+	}
 	return map[string]staleCase{
 		"an ACL that lets packets in": {allow, "vm1", "vm4:5432", "tcp", answer.Reachable, []string{
 			"remark   on node compute1: the packet meets 1 stale flow of security group",
 			"(ACL priority 1002, allow-related), deleted at 20", "ovn-nbctl ", " acl-del " + group,
 			"trust    100 % of the entries",
-			"assumed: compute1 keeps the stale flows, which its databases no longer call for"}, false},
+			"assumed: compute1 keeps the stale flows, which its databases no longer call for"}, "another moment", false},
 		"the same, where nothing tells when": {allow, "vm1", "vm4:5432", "tcp", answer.Reachable, []string{
 			"remark   on node compute1: the packet meets 1 stale flow of a logical flow that the southbound database no " +
 				"longer has",
-			"assumed: compute1 keeps the stale flows"}, true},
+			"assumed: compute1 keeps the stale flows"}, "another moment", true},
 		"an ACL that rejects": {func(c *ovs.Central) {
 			c.Nbctl("--type=port-group", "acl-del", "pg_8ac43e59_4bdc_4225_85ee_6161a9db9dc3", "to-lport", "1005",
 				"outport == @pg_8ac43e59_4bdc_4225_85ee_6161a9db9dc3 && (tcp.dst == 23 || udp.dst == 69)")
 		}, "vm4", "vm1:23", "tcp", answer.Unreachable, []string{"reason   stale flow",
-			"rule     ACL telnet (priority 1005, reject), deleted at 20", " acl-del pg_", ", ingress of vm1"}, false},
-		"a floating IP": {func(c *ovs.Central) {
-			c.Nbctl("lr-nat-del", routerWith(c, "nat", "NAT", "external_ip=172.24.4.21"), "dnat_and_snat", "172.24.4.21")
-		}, "vm1", "external/198.51.100.9", "icmp", "", []string{"stale flows of floating ip 172.24.4.21",
-			"lr-nat-del"}, false},
+			"rule     ACL telnet (priority 1005, reject), deleted at 20", " acl-del pg_", ", ingress of vm1"}, "", false},
+		"a floating IP": {floatingIP, "vm1", "external/198.51.100.9", "icmp", "", []string{
+			"stale flows of floating ip 172.24.4.21", "lr-nat-del"}, "", false},
+		"the same floating IP, where nothing tells when": {floatingIP, "vm1", "external/198.51.100.9", "icmp", "",
+			[]string{"the OVN SB database is of another moment than the flows"}, "stale", true},
 		"a route": {func(c *ovs.Central) {
 			router := routerWith(c, "static_routes", "Logical_Router_Static_Route", `ip_prefix="10.66.0.0/16"`)
 			c.Nbctl("lr-route-del", router, "10.66.0.0/16")
 		}, "vm1", "external/10.66.1.1", "icmp", answer.Unreachable, []string{"reason   stale flow",
-			"rule     route 10.66.0.0/16", "lr-route-del"}, false},
+			"rule     route 10.66.0.0/16", "lr-route-del"}, "", false},
 	}
 }
 
@@ -99,6 +103,9 @@ func TestStaleFlowsAreNamed(t *testing.T) {
 			}
 			if c.verdict != "" && a.Verdict != c.verdict {
 				t.Errorf("the verdict is not %s", c.verdict)
+			}
+			if c.saysNot != "" && strings.Contains(text(a), c.saysNot) {
+				t.Errorf("%q is in\n%s", c.saysNot, text(a))
 			}
 			for _, part := range c.says {
 				if !strings.Contains(text(a), part) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/phrase"
+	"ovs-offline/snapshot/rules"
 )
 
 // Fact is a line of the short form of an answer, or several of one kind.
@@ -63,7 +64,7 @@ func (d *Drop) evidence() []string {
 	case d.ACL != nil:
 		parts = append(parts, d.ACL.Match)
 		all = append(all, d.ACL.rowText())
-	case d.Rule == "" && d.Flow != "":
+	case (d.Rule == "" || d.Reason == string(rules.StaleFlow)) && d.Flow != "":
 		parts = append(parts, d.Flow)
 	}
 	if d.Packets != nil {
