@@ -28,6 +28,9 @@ func TestQuestionsThroughNamespaces(t *testing.T) {
 			{"10.201.0.11", "203.0.113.31", "icmp", 0, answer.Reachable, "floating IP 203.0.113.31 of 10.205.0.11"},
 			{"10.205.0.11", "10.206.0.12", "icmp", 0, answer.Reachable, "qrouter-"},
 			{"10.201.0.11", "10.201.0.1", "icmp", 0, answer.Reachable, "answered by qrouter-"},
+			{"external/203.0.113.9", "203.0.113.21:22", "tcp", 0, answer.Reachable, "floating IP 203.0.113.21 of 10.201.0.11"},
+			{"external/198.51.100.9", "203.0.113.31", "icmp", 0, answer.Reachable, "floating IP 203.0.113.31 of 10.205.0.11"},
+			{"external/198.51.100.9", "203.0.113.32", "icmp", 0, answer.Reachable, "floating IP 203.0.113.32 of 10.206.0.12"},
 			{"10.203.0.11", "external/198.51.100.9", "tcp", 443, answer.Unreachable, "no route"},
 		},
 		"neutron-hybrid": {
@@ -80,6 +83,7 @@ func TestSettingsThatWereNotRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		recordPhysicalNetwork(t, filepath.Join(path, "db", "ovs", "conf.db"))
 		fidelity.Started(t, path)
 	}
 	const says = " forwards packets, and has all other settings of a new one: sysctl -a of it was not recorded"
@@ -90,8 +94,25 @@ func TestSettingsThatWereNotRecorded(t *testing.T) {
 			"assumed: snat-237218fb-2258-46d7-81ab-e1fb62f00360 of network" + says},
 		{"10.205.0.11", "external/198.51.100.9", "icmp", 0, answer.Reachable,
 			"assumed: fip-a8ac8161-73f5-4d6a-8a72-3b7126b86730 of compute1" + says},
+		{"external/198.51.100.9", "203.0.113.31", "icmp", 0, answer.Reachable, "floating IP 203.0.113.31 of 10.205.0.11"},
+		{"external/203.0.113.1", "203.0.113.21:22", "tcp", 0, answer.Reachable, "floating IP 203.0.113.21 of 10.201.0.11"},
 		{"10.201.0.11", "10.202.0.12", "tcp", 80, answer.Unreachable, "ACL"},
 	})
+}
+
+// recordPhysicalNetwork writes the physical network of the network outside into an OVS database, as neutron's agent
+// does beside its UUID.
+func recordPhysicalNetwork(t *testing.T, database string) {
+	t.Helper()
+	server := ovs.Serve(t, database)
+	defer server.Stop()
+	vsctl := func(args ...string) string {
+		return server.Run(append([]string{"ovs-vsctl", "--no-wait", "--db=" + server.Remote}, args...)...)
+	}
+	const outside = "other_config:net_uuid=a8ac8161-73f5-4d6a-8a72-3b7126b86730"
+	for port := range strings.FieldsSeq(vsctl("--bare", "--columns=_uuid", "find", "Port", outside)) {
+		vsctl("set", "Port", port, "other_config:physical_network=public", "other_config:network_type=flat")
+	}
 }
 
 // TestQuestionsThroughVRFsAreWhatTheKernelDid asks by names about packets of the kinds that the lab sent through the

@@ -38,6 +38,9 @@ func (l *loader) readAgent(of snapshot.Member) error {
 	if err != nil {
 		return err
 	}
+	if err := l.readProviders(of, integration); err != nil {
+		return err
+	}
 	addresses := spoofing(of.Dir.DumpFile(integration, workdir.Flows))
 	namespaces, err := netns.Read(&of.Dir.Data)
 	if err != nil {
