@@ -11,6 +11,7 @@ import (
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/pkg/ovsdb"
 )
 
 // Filter narrows what a name may be; its zero value narrows nothing.
@@ -333,11 +334,16 @@ func (n *Names) nearest(text string) []string {
 	for _, endpoint := range n.endpoints {
 		all = append(all, endpoint.Name)
 	}
+	for alias := range n.byAlias {
+		if !ovsdb.IsUUID(alias) { // an interface
+			all = append(all, alias)
+		}
+	}
 	return Nearest(text, all)
 }
 
 // Nearest returns the names among all that are most like a text, or like it without their
-// namespace.
+// namespace, or that have it as a part.
 func Nearest(text string, all []string) []string {
 	type near struct {
 		name     string
@@ -351,6 +357,9 @@ func Nearest(text string, all []string) []string {
 		edits := distance(text, name, most)
 		if _, last, ok := strings.Cut(name, "/"); ok { // without its namespace
 			edits = min(edits, distance(text, last, most)+1)
+		}
+		if len(text) >= leastPart && strings.Contains(name, text) {
+			edits = min(edits, most)
 		}
 		if edits <= most {
 			found = append(found, near{given, edits})
@@ -366,7 +375,10 @@ func Nearest(text string, all []string) []string {
 	return names
 }
 
-const maxNearest = 3
+const (
+	maxNearest = 3
+	leastPart  = 3 // letters of a part by which a name is found
+)
 
 // distance returns the number of letters to insert, remove or replace to make one text of
 // the other, or a number above most if it is more than that.

@@ -104,6 +104,7 @@ func TestUnknownNameHasNearest(t *testing.T) {
 	for name, want := range map[string]string{
 		"ns1/cleint":  `nothing is called "ns1/cleint" in the collected databases; names like it: ns1/client`,
 		"client":      `names like it: ns1/client`,
+		"lien":        `names like it: ns1/client`,
 		"198.51.99.9": "an address outside of the logical networks is external/198.51.99.9",
 		"external/x":  `nothing is called "external/x"`,
 		// What follows a colon.
