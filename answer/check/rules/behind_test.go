@@ -1,9 +1,13 @@
 package rules
 
 import (
+	"strings"
 	"testing"
 
+	"ovs-offline/answer/drift"
+	"ovs-offline/answer/flowdiff"
 	"ovs-offline/answer/rule"
+	"ovs-offline/snapshot/rules"
 	"ovs-offline/test/check/expect"
 )
 
@@ -63,5 +67,44 @@ func TestConsequencesAreListedUnderTheirCause(t *testing.T) {
 			expect.Equal(t, len(got[0].Explains), 2, name)
 		}
 		expect.Equal(t, rules, want, name)
+	}
+}
+
+// TestFindingsOfDrift checks the sentences about what drift found: flows that no ovn-controller wrote, more differences than are listed, and
+// differences that the databases may explain.
+func TestFindingsOfDrift(t *testing.T) {
+	entries := func(n int) (list []drift.Entry) {
+		for range n {
+			list = append(list, drift.Entry{Kind: flowdiff.KindFlow, Recorded: "table=0, priority=200,tcp,tp_dst=443 actions=drop", Packets: "37"})
+		}
+		return list
+	}
+	difference := func(words string, n int) drift.Difference {
+		return drift.Difference{Cause: flowdiff.Cause{Words: words}, What: words, Count: n, Entries: entries(n)}
+	}
+	many := drift.Report{Bridge: "br-int"}
+	for i := range 9 {
+		many.Missing = append(many.Missing, difference(strings.Repeat("x", i+1), i+1))
+	}
+	for name, c := range map[string]struct {
+		report drift.Report
+		want   []string
+	}{
+		"none": {drift.Report{Bridge: "br-int"}, nil},
+		"a foreign flow": {drift.Report{Bridge: "br-int", Extra: []drift.Difference{difference(rules.Foreign, 1)}},
+			[]string{"someone added 1 flow to br-int: table=0, priority=200,tcp,tp_dst=443 actions=drop (37 packets)"}},
+		"an older database": {drift.Report{Bridge: "br-int", Doubts: []string{"the SB database is older"}, Missing: many.Missing[:2]},
+			[]string{"3 entries of br-int differ from what OVN computes, and this may be no fault: the SB database is older"}},
+		"changes on their way": {drift.Report{Bridge: "br-int", Behind: 2, Missing: many.Missing[:1]},
+			[]string{"1 entry of br-int differs from what OVN computes, and this may be no fault: ovn-controller had not yet installed 2 changes of the SB database"}},
+		"doubts without differences": {drift.Report{Bridge: "br-int", Doubts: []string{"the SB database is older"}}, nil},
+		"many": {many, []string{"br-int lacks 9 flows of xxxxxxxxx", "br-int lacks 8 flows of xxxxxxxx", "br-int lacks 7 flows of xxxxxxx",
+			"br-int lacks 6 flows of xxxxxx", "br-int differs in 5 more ways from what OVN computes, by 15 entries"}},
+	} {
+		var got []string
+		for _, f := range driftFindings(&c.report) {
+			got = append(got, f.What)
+		}
+		expect.Equal(t, got, c.want, name)
 	}
 }

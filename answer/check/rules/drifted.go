@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"ovs-offline/answer/drift"
+	"ovs-offline/answer/flowdiff"
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/snapshot/rules"
 	"ovs-offline/workdir"
 )
 
@@ -59,8 +61,8 @@ func driftFindings(report *drift.Report) (list []rule.Finding) {
 	evidence := "the flows that OVN " + report.Running.OVN + " computes from the databases"
 	next := []rule.Next{rule.Ask("drift", "--detail")}
 	if caveats := report.Caveats(); len(caveats) > 0 && report.Differing() > 0 {
-		return []rule.Finding{{Severity: rule.Warning, What: fmt.Sprintf("%s of %s differ from what OVN computes, and this may be no fault: %s",
-			phrase.Count(report.Differing(), "entry"), report.Bridge, strings.Join(caveats, "; ")), Evidence: []string{evidence},
+		return []rule.Finding{{Severity: rule.Warning, What: fmt.Sprintf("%s of %s differ%s from what OVN computes, and this may be no fault: %s",
+			phrase.Count(report.Differing(), "entry"), report.Bridge, map[bool]string{true: "s"}[report.Differing() == 1], strings.Join(caveats, "; ")), Evidence: []string{evidence},
 			Follows: "if the databases are of the moment of the flows, packets take another way than they say", Next: next}}
 	}
 	for _, kind := range []struct {
@@ -68,8 +70,16 @@ func driftFindings(report *drift.Report) (list []rule.Finding) {
 		what string
 	}{{report.Missing, "lacks"}, {report.Extra, "has, and should not have,"}, {report.Altered, "has altered"}} {
 		for i := range kind.of {
-			list = append(list, rule.Finding{Weight: len(kind.of[i].Entries), What: fmt.Sprintf("%s %s %s", report.Bridge, kind.what, kind.of[i].String()),
-				Evidence: []string{evidence}, Next: next})
+			d := &kind.of[i]
+			f := rule.Finding{Weight: len(d.Entries), What: fmt.Sprintf("%s %s %s", report.Bridge, kind.what, d.String()), Evidence: []string{evidence}, Next: next}
+			if e := d.Entries[0]; d.Words == rules.Foreign && e.Kind == flowdiff.KindFlow && e.Recorded != "" {
+				f.What = fmt.Sprintf("someone added %s to %s: %s", phrase.Count(len(d.Entries), "flow"), report.Bridge, phrase.Shorten(e.Recorded, 200))
+				if e.Packets != "" {
+					f.What += fmt.Sprintf(" (%s packets)", e.Packets)
+				}
+				f.Follows = "packets that match take another way than the databases say"
+			}
+			list = append(list, f)
 		}
 	}
 	if len(list) <= mostDifferences {
