@@ -243,7 +243,7 @@ func TestChoosesAmongHostAndImages(t *testing.T) {
 		}
 	}
 	for want, wanted := range map[string]runtime.Wanted{
-		"no image image-9 for local processes": {Image: "image-9"},
+		"no image image-9 for local processes":       {Image: "image-9"},
 		"no image with OVS 95 for local processes: ": {Versions: pair("95", ""), Build: runtime.KubeOVN},
 		"no image with OVS 90.1, OVN 91 for local processes, and this host has " + host.String() +
 			":": {Versions: pair("90.1", "91")},
