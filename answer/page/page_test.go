@@ -45,6 +45,7 @@ func TestPage(t *testing.T) {
 	t.Logf("%s: %s", program, file)
 	c.tab = browse(t, file, 1000)
 	for name, test := range map[string]func(*testing.T){
+		"the first findings need no scrolling":  c.firstScreen,
 		"a finding leads to its flows and back": c.findingToFlow,
 		"search finds a pod":                    c.searchPod,
 		"filters choose flows":                  c.filterFlows,
@@ -63,6 +64,21 @@ func TestPage(t *testing.T) {
 			test(t)
 			c.quiet()
 		})
+	}
+}
+
+// firstScreen looks for the finding about the planted fault on the first screen of the page, in windows of two widths.
+func (c *labCase) firstScreen(t *testing.T) {
+	for _, width := range []int64{1000, 1600} {
+		c.resize(width)
+		texts := c.rows(".first li")
+		if !strings.Contains(texts[0], fmt.Sprintf("br-int lacks %d flows of %s", len(c.lost), brokenService)) {
+			t.Errorf("at %d pixels, the first finding is %q", width, texts[0])
+		}
+		bottom := eval[float64](c.tab, `[...document.querySelectorAll(".first li")].slice(0, 3).pop().getBoundingClientRect().bottom`)
+		if bottom > 900 {
+			t.Errorf("at %d pixels, the third finding ends %v pixels below the top of a window of 900", width, bottom)
+		}
 	}
 }
 
