@@ -161,7 +161,7 @@ func (r *filesReader) renameBridges(node *recording.Recording) {
 	}
 	var unknown []string
 	for _, bridge := range node.Bridges {
-		name := inexact[dashes.Replace(bridge)]
+		name := cmp.Or(inexact[dashes.Replace(bridge)], bridgeAmong(bridge, real))
 		if bridge == unnamedBridge && len(real) == 1 {
 			name = real[0]
 		}

@@ -344,8 +344,57 @@ func TestBridgeOfAName(t *testing.T) {
 	for name, want := range map[string]string{
 		"dump-flows_br-int.txt": "br-int", "ovs-ofctl_-O_OpenFlow13_dump-flows_br-ex": "br-ex", "br0.flows.dump": "br0",
 		"br-int/flows.txt": "br-int", "br-int-flows.txt": "br-int", "flows.txt": "", "br-int.OpenFlow14.log": "br-int",
+		// Numbers, dates and hosts before or after the command.
+		"09_ovs-ofctl_dump-flows_br-int.txt": "br-int", "09-ovs-ofctl-dump-flows-br-int.txt": "br-int",
+		"9. ovs-ofctl dump-flows br-tenant_a.txt":                 "br-tenant_a",
+		"2024-01-15_ovs-ofctl_dump-flows_s1.txt":                  "s1",
+		"20240115T103000Z-ovs-ofctl.dump-flows.vmbr0.log":         "vmbr0",
+		"ovs-ofctl_dump-flows_br-tun_2024-01-15_10-30-00.txt":     "br-tun",
+		"ovs-ofctl_dump-flows_br0-1705314600.txt":                 "br0",
+		"compute-1.example.com_ovs-ofctl_dump-flows_br-ex.txt":    "br-ex",
+		"overcloud-novacompute-0-ovs-ofctl-dump-flows-br-lan.txt": "br-lan",
+		"03_compute-1_br0_flows_before.txt":                       "br0",
+		"ovs-ofctl_dump-flows_br-int_node1.txt":                   "br-int",
+		"10_ovs_ofctl_dump_flows_br_int.txt":                      "br-int",
+		"09_br-int.flows.dump":                                    "br-int", "case/br0/01.txt": "br0",
+		"ovs-br0_flows.txt": "ovs-br0", "br-ex-2_flows.txt": "br-ex-2", "br_int-flows.txt": "br_int",
+		// Names without a bridge.
+		"09_ovs-ofctl_dump-flows.txt": "", "01_flows.txt": "", "flows_2024-01-15.txt": "", "node1_flows.txt": "",
+		"2024-01-15/compute-0.example.com-flows.txt": "", "dump-flows_before.txt": "", "flows-br0_br1.txt": "br0_br1",
+		"flows_foo_dump-flows_bar.txt": "",
 	} {
 		expect.Equal(t, bridgeOf(name), want, name)
+	}
+}
+
+// TestFilesOfNumberedCommandsAreRead checks that the outputs of commands are found, and each with its bridge, where their
+// files have numbers, dates, hosts and other separators.
+func TestFilesOfNumberedCommandsAreRead(t *testing.T) {
+	got, found, _, err := takeFiles(t, Options{}, folder(t, map[string]string{
+		"01_ovs-vsctl_show.txt":                                    "no output\n",
+		"2024-01-15_ovs-appctl_dpif.show.txt":                      "system@ovs-system: hit:0 missed:0\n",
+		"03_br0.stp.show.txt":                                      "---- br0 ----\n",
+		"node1-ovs-appctl_fdb.show_br-ex.txt":                      " port  VLAN  MAC                Age\n",
+		"09_ovs-ofctl_dump-flows_br-int.txt":                       flowText,
+		"10-ovs-ofctl-dump-flows-br-ex.txt":                        flowText,
+		"2024-01-15_10-30_node1_ovs-ofctl_dump-flows_br0.txt":      flowText,
+		"ovs-ofctl_dump-flows_vmbr0_20240115.txt":                  flowText,
+		"ovs-ofctl.dump-flows.br-tun.2024-01-15T10:30:00Z.log":     flowText,
+		"20240115103000 ovs-ofctl -O OpenFlow13 dump-flows s1.txt": flowText,
+	}))
+	if err != nil || len(got) != 1 {
+		t.Fatal(got, found, err)
+	}
+	for _, node := range got {
+		var paths []string
+		for _, file := range node.Collections[0].Files {
+			paths = append(paths, file.Path)
+		}
+		slices.Sort(paths)
+		expect.Equal(t, paths, []string{"recorded/bridges/br-ex/fdb.show", "recorded/bridges/br0/stp.show",
+			"recorded/dpif.show", "recorded/ovs-vsctl.show", "restore_flows/br-ex.flows.dump",
+			"restore_flows/br-int.flows.dump", "restore_flows/br-tun.flows.dump", "restore_flows/br0.flows.dump",
+			"restore_flows/s1.flows.dump", "restore_flows/vmbr0.flows.dump"})
 	}
 }
 

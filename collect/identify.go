@@ -67,7 +67,7 @@ var (
 	// mustGatherName matches the names that must-gathers give flow dumps: NODE, an
 	// optional pod, the command and the bridge, with an underscore for every dash of
 	// the command and the bridge.
-	mustGatherName = lazyregexp.New(`^([^_]+)(?:_[^_]+)?_ovs_ofctl_dump_flows_(.+)$`)
+	mustGatherName = lazyregexp.New(`^([^_]*[^_0-9][^_]*)(?:_[^_]+)?_ovs_ofctl_dump_flows_(.+)$`)
 	// databaseName matches names of databases, to identify files without their
 	// beginning.
 	databaseName = lazyregexp.New(`(?:\.db|[ns]bdb)(?:\.gz|\.tailed)?$`)
@@ -107,10 +107,10 @@ func identify(name string, start []byte) identity {
 // content is not enough (an error message in place of a dump, the end of a database,
 // the output of ovs-appctl).
 func identifyStart(name string, start []byte) identity {
-	base := path.Base(name)
+	base, plain := path.Base(name), undecorated(name)
 	kind, version := openflow.Identify(start)
 	if match := mustGatherName.FindStringSubmatch(base); match != nil {
-		id := identity{kind: mustGatherDump, command: recording.Flows, node: match[1], bridge: strings.ReplaceAll(match[2], "_", "-")}
+		id := identity{kind: mustGatherDump, command: recording.Flows, node: match[1], bridge: strings.ReplaceAll(endings.ReplaceAllString(match[2], ""), "_", "-")}
 		if kind == openflow.KindFlows {
 			id.openflow = version
 		}
@@ -157,13 +157,13 @@ func identifyStart(name string, start []byte) identity {
 	if expectedDatabase.MatchString(name) {
 		return identity{kind: expectedFile}
 	}
-	if command, bridge, ok := recording.ByFile(name); ok {
+	if command, bridge, ok := recording.ByFile(plain); ok {
 		return identity{kind: recordedFile, command: command.Name, bridge: bridge}
 	}
 	if shownSwitch.Match(start) {
 		return identity{kind: recordedFile, command: workdir.RecordedSwitchShow}
 	}
-	if run, ok := recording.ParseFileName(name); ok {
+	if run, ok := recording.ParseFileName(plain); ok {
 		return identity{kind: recordedFile, command: run.Command.Name, openflow: run.OpenFlow, bridge: run.Argument}
 	}
 	if match := koLog.FindStringSubmatch(name); match != nil {
@@ -220,25 +220,4 @@ func isRows(start []byte) bool {
 		}
 	}
 	return false
-}
-
-var (
-	endings = lazyregexp.New(`(?i)(?:\.(?:md|markdown|rst|adoc|org|html?|eml|mbox|txt|dump|log|out|gz|xz|bz2|zst|flows?|groups?|meters?|tlv|tlv-map|save))+$`)
-	words   = lazyregexp.New(`(?i)(?:^|[._ -])(?:ovs-ofctl|ovs_ofctl|ovs-appctl|(?:-?O[_ -]?)?OpenFlow1[0-5]|OF1[0-5]|bridge[._/-]dump-flows|dump[_-](?:flows|groups|meters|tlv-map|tlv_map)|(?:flows|groups|meters|tlv-map|tlv|show|ofctl|dump))(?:$|[._ -])`)
-)
-
-// bridgeOf returns the bridge in the name of a loose dump: the rest of the name
-// without the words of the command, or else that of its folder. "" means unknown.
-func bridgeOf(name string) string {
-	for _, part := range []string{path.Base(name), path.Base(path.Dir(name))} {
-		part = endings.ReplaceAllString(part, "")
-		for words.MatchString(part) {
-			part = words.ReplaceAllString(part, " ")
-		}
-		part = strings.Trim(part, " ._-")
-		if part != "" && !strings.Contains(part, " ") {
-			return part
-		}
-	}
-	return ""
 }

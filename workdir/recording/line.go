@@ -69,7 +69,7 @@ func ParseFileName(name string) (Invocation, bool) {
 		return Invocation{Command: command, Argument: namespace}, true
 	}
 	for i := range name {
-		if i > 0 && name[i-1] != '_' && name[i-1] != '.' {
+		if i > 0 && !strings.ContainsRune("_.- ", rune(name[i-1])) {
 			continue
 		}
 		words := strings.Split(name[i:], "_")
@@ -78,9 +78,11 @@ func ParseFileName(name string) (Invocation, bool) {
 			run.separator = "_"
 			return run.find()
 		}
+		if command, ok := dashed()[name[i:]]; ok {
+			return Invocation{Command: command}, true
+		}
 	}
-	command, ok := dashed()[name]
-	return Invocation{Command: command}, ok
+	return Invocation{}, false
 }
 
 // joinSocket joins the words of the name of a file that are the path of one socket, after -t: sos

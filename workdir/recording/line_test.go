@@ -134,6 +134,8 @@ func TestFilesNamedForCommands(t *testing.T) {
 		"ovs-appctl_-t_.var.run.ovn.ovnsb_db.ctl_memory.show":                                       {"sb.memory.show"},
 		"ovs-appctl_-t_.var.run.ovn.ovnsb_db.ctl_ovsdb-server.get-db-storage-status_OVN_Southbound": {"sb.storage-status"},
 		"ovs-appctl_-t_ovs-monitor-ipsec_tunnels.show":                                              {},
+		"bug-report-2026/node1-ovs-appctl-bond-show.out":                                            {"bond.show"},
+		"node1-ovs-vsctl_show.txt":                                                                  {"ovs-vsctl.show"},
 		"ovs-appctl_upcall.show":                                                                    {"upcall.show"},
 		"ip_-4_rule_list":                                                                           {},
 		"ip_netns_exec_snat-1_ip_-d_address_show": {"netns.ip.address",
