@@ -9,6 +9,7 @@ import (
 
 	"ovs-offline/answer/compare"
 	"ovs-offline/test/oracle/captures"
+	"ovs-offline/test/oracle/sets"
 )
 
 // TestReportsOfRealNodesNameOnlyWhatChanged compares unpacked reports of real nodes, as old
@@ -59,6 +60,52 @@ func TestReportsOfRealNodesNameOnlyWhatChanged(t *testing.T) {
 
 // goTo matches what sends packets of a flow to another table.
 var goTo = regexp.MustCompile(`resubmit\(,1?[0-9]\)$`)
+
+// TestFlowsThatNoDatabaseKnowsAreCompared compares a node with itself after its deployment was made anew: the older
+// report has no southbound database, and that of the newer one has other cookies and other keys. Only the MAC address
+// that OVN made up anew differs, and what is planted.
+func TestFlowsThatNoDatabaseKnowsAreCompared(t *testing.T) {
+	var reports []string
+	for _, name := range []string{"openstack", "openstack-sos"} {
+		recorded := os.Getenv(sets.RecordedVariable)
+		found, _ := filepath.Glob(filepath.Join(recorded, "nodes", name, "sosreport-*.tar.xz"))
+		if recorded == "" || len(found) != 1 {
+			t.Skip("no report was recorded of the topologies of one node")
+		}
+		reports = append(reports, captures.Unpack(t, found[0], "--strip-components=1"))
+	}
+	for _, changed := range []bool{false, true} {
+		if changed {
+			plantChange(t, reports[1])
+		}
+		older := reports[0]
+		if err := os.Remove(filepath.Join(older, "var/lib/ovn/etc/ovnsb_db.db")); err != nil && !changed {
+			t.Fatal(err)
+		}
+		for _, sides := range [][2]string{{older, reports[1]}, {reports[1], older}} {
+			c := comparedReports(t, sides[0], sides[1])
+			missing := strings.Join(c.Missing, "\n")
+			if strings.Contains(missing, "begin at other tables") ||
+				strings.Contains(missing, "names the numbers") || !strings.Contains(missing, "no OVN SB database has their cookies") {
+				t.Errorf("not compared: %s", missing)
+			}
+			macs, planted := madeUp.FindStringSubmatch(c.Findings[0].Line()), 0
+			for _, f := range c.Findings {
+				if f.Kind == "flow" && (macs == nil ||
+					!strings.Contains(f.Line(), macs[1]) && !strings.Contains(f.Line(), macs[2])) {
+					planted++
+				}
+			}
+			if planted != map[bool]int{true: 1}[changed] { // the other one is taken as a result of the setting
+				show(t, c)
+				t.Errorf("changed %v: %d flows differ otherwise", changed, planted)
+			}
+		}
+	}
+}
+
+// madeUp matches a MAC address that OVN makes up, before and after.
+var madeUp = regexp.MustCompile(`svc_monitor_mac ([0-9a-f:]{17}) -> ([0-9a-f:]{17})`)
 
 // plantChange removes the first flow of table 0 with a port from each dump of br-int in an
 // unpacked report, and makes the first that ends with going to another table go to table 99.

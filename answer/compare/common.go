@@ -16,6 +16,8 @@ type common struct {
 	ofGroups       openflow.Canonical // of groups, likewise
 	groups, meters bool               // both sides have the dump, so that content is compared, not numbers
 	zone           *zone              // for a side without a southbound database; nil for none
+	named          string             // says whose database zone is
+	keyless        bool               // the keys of datapaths and ports of one side are unknown
 }
 
 // commonOf returns what the dumps of a bridge on both sides have in common, and notes what can't be
@@ -36,7 +38,7 @@ func (c *comparer) commonOf(pair *nodePair, bridge string) common {
 		other := sides[1-i]
 		if lacks, has := side.node.zone == nil || side.node.zone.SB == nil, other.node.zone != nil && other.node.zone.SB != nil; lacks && has {
 			shared.zone = other.node.zone
-			c.remark(fmt.Sprintf("node %s: %s has no OVN SB database: the OVN SB database of %s names the numbers in its flows", pair.new.name, side.name, other.name))
+			shared.named = fmt.Sprintf("node %s: %s has no OVN SB database: the OVN SB database of %s names the numbers in its flows", pair.new.name, side.name, other.name)
 		}
 	}
 	return shared

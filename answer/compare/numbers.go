@@ -15,6 +15,9 @@ import (
 	"ovs-offline/workdir"
 )
 
+// someKey stands for the key of a datapath or of a port.
+const someKey = "key"
+
 // numbers maps the numbers in the flows of a bridge to names that do not depend on the capture.
 type numbers struct {
 	ports    map[string]string // by OpenFlow port number
@@ -22,12 +25,13 @@ type numbers struct {
 	groups   map[uint32]string // the buckets, with names
 	meters   map[uint32]string // the bands
 	rules    *rules.Rules      // nil for a bridge without OVN
+	keyless  bool              // keys of datapaths and ports are left out
 	spelling openflow.Canonical
 }
 
 // readNumbers reads the names for the numbers on a bridge of a node.
 func (n *capturedNode) readNumbers(bridge string, of *rules.Rules, common common) (*numbers, error) {
-	found := &numbers{ports: map[string]string{"LOCAL": "LOCAL"}, networks: map[string]string{}, groups: map[uint32]string{}, meters: map[uint32]string{}, rules: of, spelling: common.spelling}
+	found := &numbers{ports: map[string]string{"LOCAL": "LOCAL"}, networks: map[string]string{}, groups: map[uint32]string{}, meters: map[uint32]string{}, rules: of, keyless: common.keyless, spelling: common.spelling}
 	found.spelling.Ports = map[string]int{openflow.PortName(bridge): openflow.PortLocal}
 	bridges, err := n.recorded()
 	if err != nil {
@@ -111,7 +115,7 @@ func (x *numbers) flow(f openflow.Flow) (match, actions, datapath string) {
 	t := &translation{numbers: x}
 	key := x.spelling.Key(f)
 	actions = x.spelling.Actions(f.Actions())
-	if x.rules != nil {
+	if x.rules != nil && !x.keyless {
 		t.datapath = key.Number("metadata")
 		datapath = x.rules.Datapath(t.datapath).Name
 	}
@@ -119,7 +123,7 @@ func (x *numbers) flow(f openflow.Flow) (match, actions, datapath string) {
 	if key.Match != "" {
 		match += "," + t.fields(key.Match)
 	}
-	if t.datapath != 0 && strings.Contains(match, `reg15="_MC_`) {
+	if t.datapath != 0 && strings.Contains(match, `reg15="_MC_`) || strings.Contains(match, "reg15="+someKey) {
 		return match, t.copies(actions), datapath
 	}
 	return match, t.list(actions), datapath
@@ -176,6 +180,12 @@ func (t *translation) value(field, value string) string {
 	}
 	if err != nil || t.rules == nil || mask != "" {
 		return value
+	}
+	switch field {
+	case "metadata", "tun_id", "reg14", "reg15", "tun_metadata0":
+		if t.keyless && n != 0 {
+			return someKey
+		}
 	}
 	switch field {
 	case "metadata", "tun_id":
