@@ -52,6 +52,24 @@ func (m *Manifest) FlowsRecorded(bridge string) time.Time {
 	return time.Time{}
 }
 
+// RecordedText returns when the node was recorded: where only about that is known of the source, when the last of the dumps was, or
+// else the day. It returns "" if nothing is known.
+func (m *Manifest) RecordedText() string {
+	moments := m.Moments()
+	for _, c := range m.Collections {
+		switch {
+		case c.Recorded.IsZero():
+		case !c.RecordedAbout:
+			return c.Recorded.UTC().Format(time.DateTime)
+		case len(moments) > 0:
+			return moments[len(moments)-1].At.UTC().Format(time.DateTime)
+		default:
+			return c.Recorded.Format(time.DateOnly)
+		}
+	}
+	return ""
+}
+
 // DatabasesRecorded returns when the first of the databases of the kinds was copied from a live node, zero if
 // that is not known.
 func (m *Manifest) DatabasesRecorded(kinds ...Kind) (first time.Time) {

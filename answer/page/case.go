@@ -46,11 +46,12 @@ type Case struct {
 
 // Node is a node in the overview.
 type Node struct {
-	Name     string    `json:"name"`
-	Host     string    `json:"host,omitempty"`
-	OVS      string    `json:"ovs,omitempty"` // version
-	OVN      string    `json:"ovn,omitempty"` // version
-	Recorded time.Time `json:"recorded,omitzero"`
+	Name string `json:"name"`
+	Host string `json:"host,omitempty"`
+	OVS  string `json:"ovs,omitempty"` // version
+	OVN  string `json:"ovn,omitempty"` // version
+	// Recorded is when the node was recorded, or only the day; "" if neither is known.
+	Recorded string `json:"recorded,omitempty"`
 	// Collected lists what was collected: a line for each source.
 	Collected []string `json:"collected"`
 	// Lost names what the sources held and could not be read.

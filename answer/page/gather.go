@@ -132,12 +132,9 @@ func describe(n *snapshot.Node, wd *workdir.Dir) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	node := &Node{Name: n.Name, Host: n.Host(), Collected: []string{}}
+	node := &Node{Name: n.Name, Host: n.Host(), Recorded: manifest.RecordedText(), Collected: []string{}}
 	for _, c := range manifest.Collections {
 		node.OVS, node.OVN = cmp.Or(node.OVS, c.OVSVersion), cmp.Or(node.OVN, c.OVNVersion)
-		if node.Recorded.IsZero() {
-			node.Recorded = c.Recorded
-		}
 		node.Collected = append(node.Collected, fmt.Sprintf("%s: %s, from %s %s", c.Kind.Title(), phrase.Count(len(c.Files), "file"), c.Source.Kind, filepath.Base(c.Source.Name)))
 		node.Lost = append(node.Lost, c.Lost...)
 	}

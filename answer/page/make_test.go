@@ -110,6 +110,7 @@ func TestPageOfACapture(t *testing.T) {
 			Name, Chunk    string
 			Flows, Shown   int
 			OVS, Fidelity  string
+			Recorded       string
 			DatapathShown  int `json:"datapath_shown"`
 			Drift, Drifted any
 		}
@@ -130,6 +131,10 @@ func TestPageOfACapture(t *testing.T) {
 	if node.Flows != want || node.Shown != want || node.OVS != "3.1.0" {
 		t.Errorf("the page counts %d flows and has %d, of OVS %s; the dumps have %d, of 3.1.0", node.Flows, node.Shown,
 			node.OVS, want)
+	}
+	expect.Equal(t, node.Recorded, "2026-11-21", "when the node was recorded: the name of the report has only the day")
+	if strings.Contains(out.String(), "2026-11-21 00:00:00") {
+		t.Error("the page has a time of day that nobody knows")
 	}
 	var content struct {
 		Flows [][]any

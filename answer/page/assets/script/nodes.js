@@ -13,7 +13,7 @@ async function nodeView([name, section = "", ...rest], query) {
   if (section === "ports") return interfaceView(node, rest[0]);
   const [, , show] = nodeSections.find(([part]) => part === section) || nodeSections[0];
   return [element("h2", {}, "Node ", label(node.name)),
-    facts([["versions", [node.ovs && "Open vSwitch " + node.ovs, node.ovn && "OVN " + node.ovn].filter(Boolean).join(", ")], ["recorded", time(node.recorded)], ["fidelity", node.fidelity], ["drift", node.drifted && linked(node.drifted)]]),
+    facts([["versions", [node.ovs && "Open vSwitch " + node.ovs, node.ovn && "OVN " + node.ovn].filter(Boolean).join(", ")], ["recorded", node.recorded], ["fidelity", node.fidelity], ["drift", node.drifted && linked(node.drifted)]]),
     element("nav", { class: "sections" }, nodeSections.map(([part, text]) => element("a", { href: part ? route("nodes", name, part) : route("nodes", name), "aria-current": part === section ? "page" : null }, text))),
     await show(node, query), section === "" ? findingsAbout((finding) => (finding.nodes || []).includes(name) || theCase.nodes.length === 1) : null];
 }
