@@ -56,7 +56,7 @@ type line struct {
 }
 
 // HTML writes a matrix as a page that needs no server and no network: a heat map, whose
-// cells are the darker the more ports are reachable, and the rules.
+// cells are the darker the more ports are reachable and grey where that is not known, and the rules.
 func HTML(w io.Writer, document *reach.Document) error {
 	t, err := template.New("page").Funcs(webpage.Funcs()).Parse(pageHTML)
 	if err != nil {
@@ -108,11 +108,15 @@ func newCell(from, to string, asked []reach.Cell, wanted int) cell {
 	if len(asked) == 0 {
 		return c
 	}
-	reachable, letters := 0, ""
+	reachable, unknown, letters := 0, 0, ""
 	lines := []string{from + " to " + to}
 	for _, cell := range asked {
-		if cell.Verdict == answer.Reachable {
+		switch cell.Verdict {
+		case answer.Reachable:
 			reachable++
+		case answer.Unreachable, answer.OneWay:
+		default:
+			unknown++
 		}
 		if shown := letter(cell.Shown()); !strings.Contains(letters, shown) {
 			letters += shown
@@ -121,6 +125,9 @@ func newCell(from, to string, asked []reach.Cell, wanted int) cell {
 		lines = append(lines, cell.Port.String()+" "+string(cell.Verdict))
 	}
 	c.Class = fmt.Sprint("s", share(reachable, wanted))
+	if reachable == 0 && unknown > 0 {
+		c.Class = "unknown"
+	}
 	c.Text, c.Title = letters, terminal.EscapeLines(strings.Join(lines, "\n"))
 	return c
 }

@@ -1,4 +1,4 @@
-// The picture of the matrix: a cell for each pair of groups, whose colour says how many ports are reachable.
+// The picture of the matrix: a cell for each pair of groups, whose colour says how many ports are reachable, or that this is not known.
 
 const denseFrom = 40; // groups in a row from which cells are small
 
@@ -14,7 +14,7 @@ function theMatrix(matrix, row, column) {
 }
 
 function matrixLegend(matrix) {
-  const shades = [["s0", "no port"], ["s5", "some ports"], ["s10", "all ports"]].map(([shade, text]) => element("li", {}, element("span", { class: "square " + shade }), text));
+  const shades = [["s0", "no port"], ["s5", "some ports"], ["s10", "all ports"], ["unknown", "not known"]].map(([shade, text]) => element("li", {}, element("span", { class: "square " + shade }), text));
   const letters = theCase.legend.filter((line) => matrix.shown[line.shown] && line.letter !== "-" && line.shown !== "REACHABLE");
   return element("ul", { class: "legend" }, shades, letters.map((line) => element("li", {}, element("strong", {}, line.letter), " " + line.meaning + ": " + matrix.shown[line.shown])));
 }
@@ -40,8 +40,9 @@ function matrixCell(from, to, cells, letters) {
   const open = cells.filter((cell) => cell.verdict === "REACHABLE").length;
   const text = [...new Set(cells.map(shownAs).filter((shown) => shown !== "REACHABLE" && shown !== "UNREACHABLE").map((shown) => letters.get(shown)))].join("");
   const share = open === 0 ? 0 : open === cells.length ? 10 : Math.min(9, Math.max(1, Math.floor((10 * open) / cells.length)));
+  const unknown = open === 0 && cells.some((cell) => !["UNREACHABLE", "ONE-WAY"].includes(cell.verdict));
   const pair = from + " to " + to;
-  return element("td", { class: "s" + share, title: [pair, ...cells.map((cell) => cell.port + " " + cell.verdict)].join("\n") },
+  return element("td", { class: unknown ? "unknown" : "s" + share, title: [pair, ...cells.map((cell) => cell.port + " " + cell.verdict)].join("\n") },
     element("a", { href: route("reach", from, to), tabindex: -1, "aria-label": pair + ": " + open + " of " + cells.length + " ports reachable" }, text || "\u00a0"));
 }
 
