@@ -57,6 +57,7 @@ func (o *checkOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 	}
 	progress := o.progress()
 	early := newEarly(progress)
+	early.erased = isTerminal(o.Out)
 	found, err := check.Run(ctx, selected.Snapshot, check.Options{
 		Programs: rule.Programs{Runtime: o.runtime, Runtimes: runtimes()},
 		Found:    early.add,
@@ -80,6 +81,8 @@ type early struct {
 	kept  []string // until the check has taken long
 	long  bool
 	shown int
+
+	erased bool // lines are only progress: a terminal shows each finding once, in the result
 }
 
 // How long a check may take before it prints findings, and how many it prints.
@@ -117,7 +120,7 @@ func (e *early) add(f rule.Finding) {
 
 // show prints a finding, unless there were many.
 func (e *early) show(text string) {
-	if e.shown++; e.shown <= mostEarly {
+	if e.shown++; e.shown <= mostEarly && !e.erased {
 		e.progress.note("found: %s", text)
 	} else {
 		e.progress.print("found: %s", text)

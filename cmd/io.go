@@ -131,7 +131,15 @@ func (o *IO) list() *show.List { return &show.List{Out: o.Out, Format: o.format}
 // page returns what the command prints on.
 func (o *IO) page() *show.Page {
 	if o.printed == nil {
-		o.printed = &show.Page{Out: o.Out, Err: o.Err, Width: terminalWidth(o.Out), Call: o.call}
+		o.printed = &show.Page{Out: o.painted(o.Out), Err: o.painted(o.Err), Width: terminalWidth(o.Out), ErrWidth: terminalWidth(o.Err), Call: o.call}
 	}
 	return o.printed
+}
+
+// painted returns a stream for people: a terminal has colours, unless a program reads the output.
+func (o *IO) painted(stream io.Writer) io.Writer {
+	if isTerminal(stream) && terminal.HasColours() && (o.format == "" || o.format == formatTable) {
+		return terminal.NewPainter(stream)
+	}
+	return stream
 }

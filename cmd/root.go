@@ -70,6 +70,7 @@ func run(ctx context.Context, args []string, streams IO, open link.Open) int {
 	root.SetErr(streams.Err)
 	root.InitDefaultCompletionCmd()
 	wrapArgErrors(root)
+	fitHelp(root, terminalWidth(o.Out))
 	command, err := root.ExecuteContextC(ctx)
 	if command == root && printed.err == nil { // it only prints help: the command line was not understood
 		err = usageError(root, oneLine(err))

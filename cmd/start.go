@@ -221,7 +221,9 @@ func (o *startOptions) printUse(sockets replica.Sockets, found *report.Report) {
 	if len(bridges) > 0 {
 		fmt.Fprintf(o.Out, "Bridges: %s\n", terminal.Escape(phrase.FirstNames(bridges)))
 	}
-	fmt.Fprintf(o.Out, "\nYou can run offline commands directly with the following:\n\n    source %s\n\nor in a shell of its own: %s. All sockets and ports: %s.\n", show.Word(sockets.Activate), o.self("shell"), o.self("show"))
-	sockets.PrintNotes(o.Out)
+	fmt.Fprintf(o.Out, "\nYou can run offline commands directly with the following:\n\n    source %s\n\n", show.Word(sockets.Activate))
+	page := o.page()
+	page.Printf("%s\n", show.Fold(fmt.Sprintf("or in a shell of its own: %s. All sockets and ports: %s.", o.self("shell"), o.self("show")), page.Width, ""))
+	sockets.PrintNotes(page)
 	fmt.Fprintln(o.Out)
 }

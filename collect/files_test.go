@@ -367,8 +367,8 @@ func TestBridgeOfAName(t *testing.T) {
 	}
 }
 
-// TestFilesOfNumberedCommandsAreRead checks that the outputs of commands are found, and each with its bridge, where their
-// files have numbers, dates, hosts and other separators.
+// TestFilesOfNumberedCommandsAreRead checks that the outputs of commands are found, and each with its bridge, where
+// their files have numbers, dates, hosts and other separators.
 func TestFilesOfNumberedCommandsAreRead(t *testing.T) {
 	got, found, _, err := takeFiles(t, Options{}, folder(t, map[string]string{
 		"01_ovs-vsctl_show.txt":                                    "no output\n",

@@ -116,12 +116,14 @@ func Report(wd *workdir.Dir) (*report.Report, error) {
 var ErrNoReport = errors.New("no report")
 
 // PrintNotes writes where the node's values are that the replica has of its own.
-func (s Sockets) PrintNotes(w io.Writer) {
+func (s Sockets) PrintNotes(p *show.Page) {
 	if s.Recorded != "" {
-		fmt.Fprintf(w, "ovs-vsctl shows the replica's own %s; ovs-vsctl-recorded shows the node's.\n", terminal.Escape(strings.Join(s.Own, ", ")))
+		text := fmt.Sprintf("ovs-vsctl shows the replica's own %s; ovs-vsctl-recorded shows the node's.", terminal.Escape(strings.Join(s.Own, ", ")))
+		p.Printf("%s\n", show.Fold(text, p.Width, ""))
 	}
 	if s.Counters != "" {
-		fmt.Fprintf(w, "Flow counters (n_packets, n_bytes) are 0 here; the node's are in %s.\n", show.Word(filepath.Join(s.Counters, "BRIDGE.flows.dump")))
+		text := fmt.Sprintf("Flow counters (n_packets, n_bytes) are 0 here; the node's are in %s.", show.Word(filepath.Join(s.Counters, "BRIDGE.flows.dump")))
+		p.Printf("%s\n", show.Fold(text, p.Width, ""))
 	}
 }
 

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -72,15 +73,37 @@ func PrintList(p *show.Page, list []Listed) {
 		p.Printf("No replica is running.\n")
 		return
 	}
-	t := p.Table("workdir", "node", "runtime", "daemons", "started", "recorded", "running", "from")
+	header := []any{"workdir", "node", "runtime", "daemons", "started", "recorded", "running", "from"}
+	t := p.Table(header...)
+	var rows [][]any
 	for _, l := range list {
 		from := ""
 		if len(l.Sources) > 0 {
 			from = filepath.Base(l.Sources[0])
 		}
-		t.AppendRow([]any{terminal.Escape(l.Workdir), terminal.Escape(strings.Join(l.Hosts, ", ")), l.Runtime, l.Daemons, cmp.Or(show.Time(l.Started), "unknown"), show.Versions(l.Recorded), show.Versions(l.Running), terminal.Escape(from)})
+		rows = append(rows, []any{terminal.Escape(l.Workdir), terminal.Escape(strings.Join(l.Hosts, ", ")), l.Runtime, l.Daemons, cmp.Or(show.Time(l.Started), "unknown"), show.Versions(l.Recorded), show.Versions(l.Running), terminal.Escape(from)})
+		t.AppendRow(rows[len(rows)-1])
 	}
-	t.Render()
+	if t.Fits() {
+		t.Render()
+		return
+	}
+	for _, row := range rows {
+		p.Printf("%s\n%s\n", row[0], inLine(header[1:], row[1:], p.Width))
+	}
+}
+
+// inLine returns as many of the cells of a row as fit a line, from the first, each behind its title.
+func inLine(header, row []any, width int) string {
+	line := ""
+	for i, cell := range row {
+		next := line + fmt.Sprintf("  %s %v", header[i], cell)
+		if i > 0 && runewidth.StringWidth(next) > width {
+			break
+		}
+		line = next
+	}
+	return line
 }
 
 // Shown is what show prints of a replica.
@@ -95,7 +118,7 @@ type Shown struct {
 func (s Shown) Print(p *show.Page) {
 	s.Sockets.Print(p.Out)
 	p.Printf("Recorded: %s; running: %s\n", show.Versions(s.Recorded), show.Versions(s.Running))
-	s.Sockets.PrintNotes(p.Out)
+	s.Sockets.PrintNotes(p)
 	p.Printf("\n")
 	printPorts(p, s.Ports)
 }

@@ -18,7 +18,7 @@ func (r *Report) Print(page *show.Page, detail bool) {
 		printFinding(page, f, detail)
 	}
 	page.Lines("Not judged", r.Unjudged)
-	page.Printf("%s\n", r.Summary())
+	page.Printf("%s\n", show.Fold(r.Summary(), page.Width, "    "))
 	if r.UnknownErrors > 0 {
 		page.Printf("%s in logs that no rule knows: %s\n", phrase.Count(r.UnknownErrors, "error line"), terminal.Escape(rule.Ask("timeline", "--level", "err").Text(page.Call)))
 	}
@@ -66,10 +66,14 @@ func without(data string) string {
 const mostMissing = 5
 
 func printFinding(page *show.Page, f rule.Finding, detail bool) {
-	page.Printf("%s\n", terminal.Escape(Line(f)))
-	page.Printf("    follows: %s\n", terminal.Escape(f.Follows))
+	const indent = "    "
+	page.Printf("%s\n", show.Fold(terminal.Escape(Line(f)), page.Width, indent))
+	below := func(title, text string) {
+		page.Printf("%s\n", show.Fold(indent+fmt.Sprintf("%-8s ", title+":")+terminal.Escape(text), page.Width, indent+indent))
+	}
+	below("effect", f.Follows)
 	if n := len(f.Explains); n > 0 {
-		page.Printf("    explains: %s of %s, the first: %s\n", phrase.Count(n, "finding"), f.Explains[0].Rule, terminal.Escape(f.Explains[0].What))
+		below("explains", fmt.Sprintf("%s of %s, the first: %s", phrase.Count(n, "finding"), f.Explains[0].Rule, f.Explains[0].What))
 	}
 	for _, next := range f.Next {
 		page.Printf("    next:    %s\n", terminal.Escape(next.Text(page.Call)))
@@ -78,13 +82,13 @@ func printFinding(page *show.Page, f rule.Finding, detail bool) {
 		return
 	}
 	for _, explained := range f.Explains {
-		page.Printf("    explained: %s\n", terminal.Escape(Line(rule.Finding{Rule: explained.Rule, Nodes: explained.Nodes, What: explained.What})))
+		below("explains", Line(rule.Finding{Rule: explained.Rule, Nodes: explained.Nodes, What: explained.What}))
 	}
 	for _, text := range f.Evidence {
-		page.Printf("    seen in: %s\n", terminal.Escape(text))
+		below("seen in", text)
 	}
 	for _, text := range f.Sources {
-		page.Printf("    see:     %s\n", terminal.Escape(text))
+		below("see", text)
 	}
 }
 

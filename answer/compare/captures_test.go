@@ -86,7 +86,8 @@ func TestFlowsThatNoDatabaseKnowsAreCompared(t *testing.T) {
 			c := comparedReports(t, sides[0], sides[1])
 			missing := strings.Join(c.Missing, "\n")
 			if strings.Contains(missing, "begin at other tables") ||
-				strings.Contains(missing, "names the numbers") || !strings.Contains(missing, "no OVN SB database has their cookies") {
+				strings.Contains(missing, "names the numbers") ||
+				!strings.Contains(missing, "no OVN SB database has their cookies") {
 				t.Errorf("not compared: %s", missing)
 			}
 			macs, planted := madeUp.FindStringSubmatch(c.Findings[0].Line()), 0

@@ -22,6 +22,8 @@ type Page struct {
 	Width int       // of the terminal that Out is, in columns; 0 for none
 	Call  Call      // makes the command lines of the program
 
+	ErrWidth int // of the terminal that Err is, 0 for none
+
 	warnings int // so far
 }
 
@@ -41,7 +43,7 @@ func (p *Page) Lines(title string, lines []string) {
 	}
 	p.Printf("%s:\n", terminal.Escape(title))
 	for _, l := range lines {
-		p.Printf("  - %s\n", terminal.Escape(l))
+		p.Printf("%s\n", Fold("  - "+terminal.Escape(l), p.Width, "    "))
 	}
 	p.Printf("\n")
 }
@@ -53,9 +55,16 @@ func (p *Page) Warn(format string, args ...any) {
 	p.warnings++
 	switch {
 	case p.warnings < maxWarnings:
-		fmt.Fprintf(p.Err, "warning: %s\n", terminal.EscapeLines(phrase.Shorten(fmt.Sprintf(format, args...), maxBytes)))
+		p.Note("warning: %s", phrase.Shorten(fmt.Sprintf(format, args...), maxBytes))
 	case p.warnings == maxWarnings:
 		fmt.Fprintln(p.Err, "warning: further warnings are not printed")
+	}
+}
+
+// Note prints a text beside the document, in lines that fit the terminal.
+func (p *Page) Note(format string, args ...any) {
+	for line := range strings.SplitSeq(terminal.EscapeLines(fmt.Sprintf(format, args...)), "\n") {
+		fmt.Fprintln(p.Err, Fold(line, p.ErrWidth, "    "))
 	}
 }
 

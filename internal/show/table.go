@@ -49,9 +49,12 @@ func (t *Table) AppendRow(row table.Row, config ...table.RowConfig) {
 	}
 }
 
+// Fits reports whether the table fits the terminal as it is.
+func (t *Table) Fits() bool { return t.Limit == 0 || t.length(t.Limit) <= t.Limit }
+
 // Render prints the table.
 func (t *Table) Render() string {
-	if t.Limit > 0 && t.length(t.Limit) > t.Limit {
+	if !t.Fits() {
 		widest := t.fit()
 		var configs []table.ColumnConfig
 		for i, c := range t.columns {

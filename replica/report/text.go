@@ -22,9 +22,9 @@ func (r *Report) PrintSummary(p *show.Page, file string) {
 		if s.Status == Restored || s.Status == Idle {
 			continue
 		}
-		fmt.Fprintf(p.Err, "%s: %s\n", s.Status, s.Step)
+		p.Note("%s: %s", s.Status, s.Step)
 		for _, d := range details(s) {
-			fmt.Fprintf(p.Err, "  - %s\n", terminal.EscapeLines(d))
+			p.Note("  - %s", d)
 		}
 	}
 	p.WarnEach("", r.Remarks)
