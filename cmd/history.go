@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -87,6 +88,9 @@ func (o *historyOptions) run(ctx context.Context, selected *set.Set, args []stri
 			what = "no " + kindsOf(args)[0].Title() + " database"
 		}
 		return fmt.Errorf("%s holds %s: collect one, for example with: %s", o.workdir, what, o.call("", "collect", "PATH"))
+	}
+	if err := history.FindDay(ctx, sources, time.Time{}, &o.query.Since, &o.query.Until); err != nil {
+		return err
 	}
 	if err := o.query.FindTable(ctx, sources); err != nil {
 		return err

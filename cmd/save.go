@@ -104,7 +104,11 @@ func (o *saveOptions) saveAnonymised(ctx context.Context, name string, nodes []b
 			return adviseForce(err)
 		}
 		o.page().WarnEach("", made.Remarks)
-		return save(made.Nodes)
+		if err := save(made.Nodes); err != nil {
+			return err
+		}
+		o.page().Printf("%s has the names and addresses that were replaced: keep it, and do not send it along\n", show.Word(name+anonymise.MapSuffix))
+		return nil
 	})
 }
 

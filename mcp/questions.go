@@ -236,6 +236,9 @@ func (q questions) history(ctx context.Context, c *toolCall, in HistoryParams) (
 	if source.File == "" && len(source.Logs) == 0 {
 		return nil, fmt.Errorf("no %s database was collected for node %s", kind.Title(), c.node.FolderName())
 	}
+	if err := history.FindDay(ctx, []history.Source{source}, time.Time{}, &query.Since, &query.Until); err != nil {
+		return nil, err
+	}
 	results, err := history.Read(ctx, []history.Source{source}, query, func(event *history.Event) error { return c.rows.add(event) })
 	for _, result := range results {
 		c.remark(result.Remarks...)

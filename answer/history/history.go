@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -222,7 +224,7 @@ func (q Query) selection() file.Selection {
 // accepts reports whether a change is wanted, and leaves only the wanted columns in it.
 func (q Query) accepts(change *file.Change) bool {
 	is := func(name string) bool { return name == q.Record || slices.Contains(q.Names, name) }
-	if q.Record != "" && !slices.ContainsFunc(change.OldNames, is) && !slices.ContainsFunc(change.Names, is) && !q.isUUID(change.UUID) {
+	if q.Record != "" && !slices.ContainsFunc(change.OldNames, is) && !slices.ContainsFunc(change.Names, is) && !q.isUUID(change.UUID) && !q.isAddressIn(change) {
 		return false
 	}
 	if q.Column == "" {
@@ -230,6 +232,34 @@ func (q Query) accepts(change *file.Change) bool {
 	}
 	change.Columns = slices.DeleteFunc(change.Columns, func(column file.ColumnChange) bool { return column.Column != q.Column })
 	return len(change.Columns) > 0
+}
+
+// isAddressIn reports whether the record is an IP or MAC address that the change of a row has in a value.
+func (q Query) isAddressIn(change *file.Change) bool {
+	_, notIP := netip.ParseAddr(q.Record)
+	_, notMAC := net.ParseMAC(q.Record)
+	if notIP != nil && notMAC != nil {
+		return false
+	}
+	return slices.ContainsFunc(change.Columns, func(column file.ColumnChange) bool {
+		return slices.ContainsFunc(slices.Concat([]string{column.Old, column.New}, column.Added, column.Removed), q.hasAddress)
+	})
+}
+
+// hasAddress reports whether a text has the record as a whole address, with or without a prefix length or a port.
+func (q Query) hasAddress(text string) bool {
+	inAddress := func(text string) bool { return text != "" && strings.ContainsAny(text[:1], "0123456789abcdefABCDEF.:") }
+	for {
+		before, after, found := strings.Cut(text, q.Record)
+		if !found {
+			return false
+		}
+		port := strings.HasPrefix(after, ":") && !strings.Contains(q.Record, ":")
+		if !inAddress(before[max(0, len(before)-1):]) && (port || !inAddress(after)) {
+			return true
+		}
+		text = after
+	}
 }
 
 // FindRecord finds the further names of the record: in OVN, where it is what users call a port, and the other way round. Databases that

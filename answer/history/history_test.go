@@ -337,6 +337,9 @@ func TestTimesAreReadAsTheyArePrinted(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
+	if got, err := parseTime("14:57"); err != nil || got.Year() != 0 || got.Hour() != 14 {
+		t.Errorf("a time of day: %v, %v", got, err)
+	}
 	if _, err := parseTime("yesterday"); err == nil ||
 		!regexp.MustCompile(`"yesterday" is not a time`).MatchString(err.Error()) {
 		t.Error(err)

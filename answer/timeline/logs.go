@@ -75,6 +75,19 @@ func recordedAt(wd *workdir.Dir) (at time.Time, dated bool) {
 	return at, dated
 }
 
+// recorded returns when the last of the logs was recorded, zero if that is not known.
+func (t *Timeline) recorded() (last time.Time) {
+	for _, file := range t.logs {
+		if file.dated && file.reference.After(last) {
+			last = file.reference
+		}
+	}
+	return last
+}
+
+// noEntries is what journalctl prints in place of lines.
+const noEntries = "-- No entries --"
+
 // probe reads the beginning of a log: when it begins, and its time zone if lines show that.
 func (t *Timeline) probe(ctx context.Context, file *logFile) error {
 	const lines = 1000
@@ -87,6 +100,7 @@ func (t *Timeline) probe(ctx context.Context, file *logFile) error {
 		return nil
 	}
 	defer in.Close()
+	isEmpty := true
 	for range lines {
 		line, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -95,6 +109,7 @@ func (t *Timeline) probe(ctx context.Context, file *logFile) error {
 		if err != nil {
 			return err
 		}
+		isEmpty = isEmpty && (string(line.Text) == noEntries || strings.HasPrefix(string(line.Text), "-- Logs begin"))
 		if file.first.IsZero() {
 			file.first = line.At
 		}
@@ -112,7 +127,7 @@ func (t *Timeline) probe(ctx context.Context, file *logFile) error {
 	}
 	if result := in.Result(); result.Lost != "" {
 		t.lose("%s can't be read: %s", file.of(), result.Lost)
-	} else if result.Lines > 0 {
+	} else if result.Lines > 0 && !isEmpty {
 		t.lose("%s is left out: none of its first lines has a time", file.of())
 	}
 	return nil

@@ -87,6 +87,9 @@ func Open(ctx context.Context, selected *snapshot.Snapshot, query Query) (*Timel
 	if err := t.findLogs(ctx, selected); err != nil {
 		return nil, err
 	}
+	if err := history.FindDay(ctx, t.databases, t.recorded(), &t.query.Since, &t.query.Until); err != nil {
+		return nil, err
+	}
 	if len(t.logs)+len(t.databases) == 0 {
 		return nil, show.Advise(fmt.Errorf("%w: %s holds no logs and no database: collect some, for example with", ErrNothing, selected.Folder()), "", "collect", "PATH")
 	}

@@ -9,13 +9,13 @@ import (
 func (r Report) Print(p *show.Page) {
 	t := p.Table("", "state", "details")
 	for _, c := range r.Checks {
-		t.AppendRow([]any{c.Name, c.State, terminal.Escape(c.What)})
+		t.AppendRow([]any{c.Name, c.State, terminal.EscapeLines(c.What)})
 		if c.Mend != "" {
-			t.AppendRow([]any{"", "", "  fix: " + terminal.Escape(c.Mend)})
+			t.AppendRow([]any{"", "", "  fix: " + terminal.EscapeLines(c.Mend)})
 		}
 	}
 	t.Render()
 	if r.Start != "" {
-		p.Printf("\nstart would use %s\n", terminal.Escape(r.Start))
+		p.Printf("\nstart would use %s\n", terminal.EscapeLines(r.Start))
 	}
 }
