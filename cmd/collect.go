@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,7 +55,7 @@ func (o *collectOptions) run(ctx context.Context, wd *workdir.Dir, paths []strin
 	written, found, err := collect.Collect(ctx, wd, collect.Files{Paths: paths, Limits: o.limits, Progress: progress.bytes}, collect.Options{Force: o.force, Nodes: o.nodes})
 	progress.end()
 	if err != nil {
-		return explain(err, strings.Join(paths, " "))
+		return explain(err, paths...)
 	}
 	out := collect.NewCollected(found, written)
 	if err := o.emit(out, func(page *show.Page) { out.Print(page, wd) }); err != nil {
@@ -142,14 +143,22 @@ func incompleteIf(lost bool) error {
 }
 
 // explain adds a next step to errors of the operating system.
-func explain(err error, source string) error {
+func explain(err error, paths ...string) error {
 	switch {
 	case archive.CannotWrite(err):
 		return fmt.Errorf("%w: nothing was changed; make room on that disk", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %s can't be read or the working directory can't be written", err, source)
+		var failed *fs.PathError
+		isOf := func(path string) bool {
+			whole, _ := filepath.Abs(path)
+			return strings.HasPrefix(failed.Path, path) || strings.HasPrefix(failed.Path, whole)
+		}
+		if errors.As(err, &failed) && slices.ContainsFunc(paths, isOf) {
+			return fmt.Errorf("%w: another user may read it: change its owner or its mode", err)
+		}
+		return fmt.Errorf("%w: the working directory can't be written: choose another with -w", err)
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("collecting %s: %w", source, err)
+		return fmt.Errorf("collecting %s: %w", strings.Join(paths, " "), err)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +47,7 @@ func (o *inspectOptions) run(ctx context.Context, paths []string) error {
 	found, plans, err := collect.Inspect(ctx, collect.Files{Paths: paths, Limits: o.limits, Progress: progress.bytes}, spool, o.nodes)
 	progress.end()
 	if err != nil {
-		return explain(err, strings.Join(paths, " "))
+		return explain(err, paths...)
 	}
 	out := collect.NewInspection(found, plans)
 	if err := o.emit(out, out.Print); err != nil {

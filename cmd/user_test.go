@@ -15,6 +15,7 @@ import (
 	"ovs-offline/test/check/sweep"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/captures"
 )
 
 // nobodyUID is the user id of nobody, an unprivileged user, on Debian and Fedora.
@@ -140,6 +141,40 @@ func (u ordinaryUser) replay(bin string, start ...string) {
 func TestOrdinaryUserCanReplay(t *testing.T) {
 	u := newOrdinaryUser(t)
 	u.replay(program(t))
+}
+
+// TestWhatMayNotBeReadIsNamed collects reports of which the user may not read one, and into a folder that is another
+// user's.
+func TestWhatMayNotBeReadIsNamed(t *testing.T) {
+	u := newOrdinaryUser(t)
+	bin := program(t)
+	for name, mode := range map[string]os.FileMode{"mine.tar.xz": 0o644, "yours.tar.xz": 0} {
+		report := filepath.Join(u.dir, "reports", name)
+		if err := os.MkdirAll(filepath.Dir(report), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		copyFile(t, captures.Report(t, "captures/ovn-kubernetes-worker"), report)
+		if err := os.Chmod(report, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const explained = `"$@" 2>&1; echo "exit $?"`
+	run := func(args ...string) string {
+		return u.run(append([]string{"sh", "-c", explained, "sh", bin}, args...)...)
+	}
+	for what, want := range map[string][]string{
+		run("collect", u.dir+"/reports"): {"yours.tar.xz: ", "permission denied", "exit 3"},
+		run("compare", u.dir+"/reports/mine.tar.xz", u.dir+"/reports/yours.tar.xz"): {"yours.tar.xz: permission denied",
+			"another user may read it", "exit 1"},
+		run("-w", u.dir+"/wd", "collect", u.dir+"/reports/mine.tar.xz"): {"permission denied",
+			"choose another with -w", "exit 1"},
+	} {
+		for _, text := range want {
+			if !strings.Contains(what, text) {
+				t.Errorf("no %q in %s", text, what)
+			}
+		}
+	}
 }
 
 // TestOrdinaryUserCanReplayInAnImage does the same in an image that the user added.

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // folder reads the files of a folder. os.Root keeps every access inside it,
@@ -44,10 +46,13 @@ func (r *reading) folder(source string) error {
 	})
 }
 
+// archiveName matches the names of archives. What is in one that can't be opened is a loss whatever its name.
+var archiveName = lazyregexp.New(`\.(?:tar(?:\.(?:xz|gz|bz2|zst))?|tgz|zip)$`)
+
 func (r *reading) fileOf(root *os.Root, source, name string) error {
 	file, err := root.Open(name)
 	if err != nil {
-		if r.want(name, nil) != Leave {
+		if r.want(name, nil) != Leave || archiveName.MatchString(name) {
 			r.lose(name, err)
 		}
 		return nil
