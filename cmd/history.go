@@ -38,7 +38,7 @@ func newHistory(shared *options) *cobra.Command {
 			"database is shown, and the newest copy of each OVN database.\n\n" +
 			"Each row that a transaction added (+), changed (~) or deleted (-) has a line; with --detail\n" +
 			"also each column of added and deleted rows. Times are in UTC; TIME is written as in the\n" +
-			"output, or as 2026-11-22 or 2026-11-22T14:57:26Z.",
+			"output, or as 2026-11-22 or 2026-11-22T14:57:26Z; 14:57 is of the last day of the data.",
 		Example: "  ovs-offline history nb --record web-1\n" +
 			"  ovs-offline history --since '2026-11-22 14:00' --until '2026-11-22 14:05'\n" +
 			"  ovs-offline history sb --table Chassis --detail\n" +
@@ -51,7 +51,7 @@ func newHistory(shared *options) *cobra.Command {
 	o.outputFlag(command)
 	flags := command.Flags()
 	flags.StringVar(&o.query.Table, "table", "", "only changes of this `TABLE`, for example Logical_Switch_Port")
-	flags.StringVar(&o.query.Record, "record", "", "only changes of this `ROW`: its name, or its UUID or the beginning of it")
+	flags.StringVar(&o.query.Record, "record", "", "only changes of this `ROW`: its name, its UUID or the beginning of it, or an address in a value")
 	flags.StringVar(&o.query.Column, "column", "", "only changes of this `COLUMN`")
 	flags.StringVar(&o.since, "since", "", "only what happened at this `TIME` or later")
 	flags.StringVar(&o.until, "until", "", "only what happened at this `TIME` or before")
