@@ -82,7 +82,7 @@ func TestTablesOverruleLogs(t *testing.T) {
 
 // TestErrorsThatNoRuleKnowsAreCounted checks that lines of errors in logs are counted, unless a rule is about them.
 func TestErrorsThatNoRuleKnowsAreCounted(t *testing.T) {
-	const unknown = "2022-05-24T20:51:11.024Z|00592|bridge|ERR|nobody has seen this line\n"
+	const unknown = "2022-05-24T20:51:11.024Z|00592|bridge|ERR|a line that no rule is about\n"
 	const known = "2022-05-24T20:51:11.024Z|00593|dpif_netlink(handler3)|ERR|failed to offload flow: Invalid argument: p0\n"
 	const warning = "2022-05-24T20:51:11.024Z|00594|bridge|WARN|a line that no rule knows\n"
 	const emergency = "2022-05-24T20:51:11.024Z|00595|daemon_unix|EMER|could not initiate process monitoring\n"

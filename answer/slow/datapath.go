@@ -103,7 +103,7 @@ func (c counters) fullFinding(entries int) []rule.Finding {
 	return []rule.Finding{f}
 }
 
-// findings returns the findings about the counters of a node, of which so many connections were dumped.
+// findings returns the findings about the counters of a node; connections is the number of dumped connections.
 func (c counters) findings(node string, connections int) (list []rule.Finding) {
 	add := func(f rule.Finding) {
 		f.Severity, f.Nodes = cmp.Or(f.Severity, rule.Warning), rule.OnNode(node)

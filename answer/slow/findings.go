@@ -34,7 +34,7 @@ const (
 const (
 	fullZone     = 1_000     // entries of a talker that has more than half of a zone
 	fullOwnZone  = 10_000    // the same, of the port whose zone it is
-	fullShare    = 10        // 1/fullShare of the limit of connections, where that is known: fewer entries take nobody's
+	fullShare    = 10        // a sender with less than 1/fullShare of the limit of connections leaves enough to others
 	nearPercent  = 90        // of the limit of connections
 	slowPackets  = 10_000    // of flows that are not offloaded
 	slowPercent  = 20        // of all packets

@@ -8,7 +8,7 @@ import (
 	"ovs-offline/snapshot/rules"
 )
 
-// readStale reads, of all stages of a pass at once, what the logs of the databases tell of flows whose rows were deleted.
+// readStale reads the logs of the databases once for all stages of a pass: they describe the flows whose rows were deleted.
 func (n *node) readStale(stages []pass.Stage) error {
 	tables, err := n.pipelines()
 	if err != nil {

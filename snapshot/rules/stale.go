@@ -24,13 +24,13 @@ type deletion struct {
 }
 
 // IsStale reports whether a flow has a cookie as ovn-controller writes it, and no southbound row has it. found is set if
-// one has. A database of which no transaction has a time was made from printed tables, without the UUIDs of logical flows.
+// one has. A database without times of transactions was made from printed tables, which lack the UUIDs of logical flows.
 func (r *Rules) IsStale(f Flow, found bool) bool {
 	return !found && f.Cookie != 0 && f.Cookie <= 0xffffffff && !r.sb.Changed.IsZero()
 }
 
-// Stale returns the rule of a flow whose cookie no southbound row has: what the logs of the database files tell of the
-// row that was deleted, and of the northbound row that it was made from. ReadStale reads for many flows at once.
+// Stale describes a flow whose cookie no southbound row has, by the logs of the database files: the deleted row, and the
+// northbound row that it was made from. ReadStale reads for many flows at once.
 func (r *Rules) Stale(f Flow) (Rule, error) {
 	if err := r.ReadStale(f); err != nil {
 		return Rule{}, err

@@ -29,8 +29,8 @@ func (n Namespace) Link(name string) (link iproute.Link, ok bool) {
 	return iproute.Link{}, false
 }
 
-// IsRouter reports whether a namespace forwards packets whatever was recorded of its settings: those of Neutron's
-// routers, and that of a node of OVN-Kubernetes or kube-ovn, by its device to the pods.
+// IsRouter reports whether a namespace forwards packets even if its settings were not recorded. Neutron's routers do, and so
+// does a node with a device of OVN-Kubernetes or kube-ovn to its pods.
 func (n Namespace) IsRouter() bool {
 	if n.Name == Own {
 		return slices.ContainsFunc(n.Links, func(l iproute.Link) bool { return strings.HasPrefix(l.Name, "ovn-k8s-mp") || l.Name == "ovn0" })

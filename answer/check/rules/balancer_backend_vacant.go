@@ -76,8 +76,8 @@ func balancerRouters(n *ovn.Northbound) map[string][]*ovn.Router {
 	return all
 }
 
-// vacant returns the switch in whose network an address is and of which no port has it; nil if the address is in no network of the
-// routers, or if it may be somebody's.
+// vacant returns the switch whose network holds an address that no port has. It returns nil if no network of the routers holds the
+// address, or if something may have it.
 func (h holders) vacant(routers []*ovn.Router, ip netip.Addr) (empty *ovn.Switch) {
 	for _, r := range routers {
 		end := r.Reaches(ip)

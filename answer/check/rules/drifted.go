@@ -55,8 +55,8 @@ func drifted() rule.Rule {
 // mostDifferences bounds the findings on one node, so that they do not hide others.
 const mostDifferences = 5
 
-// driftFindings returns a finding for each difference, those of the most entries first, and one for what is left. Where the databases may be
-// the reason, there is one finding.
+// driftFindings returns a finding for each difference, the largest first, and one finding for the differences beyond the bound. If the
+// databases may explain all of them, it returns one finding.
 func driftFindings(report *drift.Report) (list []rule.Finding) {
 	evidence := "the flows that OVN " + report.Running.OVN + " computes from the databases"
 	next := []rule.Next{rule.Ask("drift", "--detail")}

@@ -48,7 +48,7 @@ func gatewayChassisMissing() rule.Rule {
 	}
 }
 
-// externalPorts finds external ports of which no chassis is there that could answer for them.
+// externalPorts finds external ports whose group has no existing chassis, so that none answers for them.
 func externalPorts(d *rule.Deployment, n *ovn.Northbound, exists func(name string) bool, found func(rule.Finding)) error {
 	rows, groups, err := chassisRows(d)
 	if err != nil {

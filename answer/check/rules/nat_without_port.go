@@ -26,7 +26,7 @@ func natWithoutPort() rule.Rule {
 				if inner, err := netip.ParseAddr(t.logical); err == nil && t.kind == "dnat_and_snat" && (t.port == "" || n.Ports[t.port] != nil) {
 					if s := known.vacant([]*ovn.Router{t.router}, inner); s != nil {
 						found(rule.Finding{What: fmt.Sprintf("%s leads to an address that no port of %s has", t.of(d), d.Title("Logical_Switch", s.UUID)),
-							Follows:  "packets to the floating IP reach nobody",
+							Follows:  "packets to the floating IP are lost",
 							Evidence: []string{inNB("NAT", t.uuid, "logical_ip"), "Logical_Switch_Port in the northbound database: addresses"},
 							Next:     []rule.Next{historyOf(t.uuid), rule.Ask("history", "nb", "--table", "Logical_Switch_Port")}})
 					}

@@ -47,7 +47,7 @@ func (a *Answer) Write(w io.Writer, options Options) error {
 	return out.Flush()
 }
 
-// drifted returns the node whose flows on the way are not those that its databases call for, "" for none.
+// drifted returns the node on the way whose flows differ from what its databases call for, "" for none.
 func (a *Answer) drifted() string {
 	if a == nil {
 		return ""
