@@ -102,8 +102,9 @@ func RawFlows(r io.Reader) iter.Seq2[RawFlow, *Problem] {
 
 func rawFlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[RawFlow, *Problem] {
 	return func(yield func(RawFlow, *Problem) bool) {
-		header, undecoded, held := false, false, false
+		undecoded, held := false, false
 		var last RawFlow // if held: not yielded yet, because the next line shows whether it is complete
+		var end ending
 		for n, l := range lines(r) {
 			if held && !isHeader(l.text) {
 				if !yield(wholeOrCut(last, l.text)) {
@@ -111,7 +112,7 @@ func rawFlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[RawFlow, *Pr
 				}
 				held = false
 			}
-			header = header || strings.TrimSpace(l.text) != "" && isHeader(l.text)
+			end.see(n, l.text)
 			if l.err == nil && !l.tooLong && !want(l.text) {
 				continue
 			}
@@ -120,17 +121,23 @@ func rawFlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[RawFlow, *Pr
 				continue
 			}
 			if problem == nil {
-				entry.headless = !header && entry.Counted
+				entry.headless = end.header == "" && entry.Counted
 				last, held = entry, true
 				continue
 			}
 			undecoded = undecoded || strings.Contains(problem.Text, decodeError)
+			end.known = end.known || problem.Lost
 			if !yield(RawFlow{}, problem) {
 				return
 			}
 		}
-		if held {
-			yield(wholeOrCut(last, ""))
+		problem := end.cut()
+		// The last flow of a part that was cut off may have lost its end and still look like a flow.
+		if held && (problem == nil || last.Line < end.begins) && !yield(wholeOrCut(last, "")) {
+			return
+		}
+		if problem != nil {
+			yield(RawFlow{}, problem)
 		}
 	}
 }

@@ -28,8 +28,10 @@ func readEntries(r io.Reader, what string, parse func(line string) (id, text str
 		}
 		text.Reset()
 	}
+	var end ending
 	for n, l := range lines(r) {
 		line := strings.TrimSpace(l.text)
+		end.see(n, line)
 		id, part, ok := parse(line)
 		switch {
 		case l.err != nil || l.tooLong:
@@ -46,6 +48,12 @@ func readEntries(r io.Reader, what string, parse func(line string) (id, text str
 		}
 	}
 	finish()
+	if problem := end.cut(); problem != nil {
+		bad.add(problem)
+		if n := len(entries); n > 0 && entries[n-1].Line > end.begins { // it may have lost its end
+			entries = entries[:n-1]
+		}
+	}
 	return entries, bad.all()
 }
 

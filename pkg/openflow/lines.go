@@ -131,6 +131,31 @@ func isHeader(text string) bool {
 	return trimmed == "" || (trimmed[0] == 'N' || trimmed[0] == 'O') && replyHeader.MatchString(trimmed)
 }
 
+// ending finds out whether the end of a dump is there: ovs-ofctl prints flags=[more] in the header of each part of a reply but the last
+// (OFPSF_REPLY_MORE of the OpenFlow specification).
+type ending struct {
+	line   int
+	header string // of the last part; "" for none
+	begins int    // the line of the header
+	known  bool   // a problem of the last part tells already that it is not whole
+}
+
+// see takes the next line of a dump.
+func (e *ending) see(n int, text string) {
+	e.line = n
+	if trimmed := strings.TrimSpace(text); trimmed != "" && isHeader(trimmed) {
+		e.header, e.begins, e.known = trimmed, n, false
+	}
+}
+
+// cut returns the problem of a dump whose last part is not there; nil for a whole one.
+func (e *ending) cut() *Problem {
+	if e.known || !strings.Contains(e.header, "flags=[more]") {
+		return nil
+	}
+	return newProblem(e.line, e.header, "the end of the dump was cut off, because more was to follow", true)
+}
+
 // fatalSignal matches what OVS's programs print when a signal ends them
 // (lib/fatal-signal.c). The output before it may end anywhere.
 var fatalSignal = lazyregexp.New(`(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z)?\|[0-9]{5}\|fatal_signal\|WARN\|terminating with signal`)
