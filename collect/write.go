@@ -318,7 +318,7 @@ func (w *writer) bridge(bridge Bridge, out *workdir.Collection) error {
 			}
 			path := w.staging.OtherDump(bridge.Name, command.Dump, file.OpenFlow)
 			if dump.Used {
-				path, file.Remarks = w.staging.DumpFile(bridge.Name, command.Dump), dump.remarks(command.Dump)
+				path, file.Remarks, file.Lost = w.staging.DumpFile(bridge.Name, command.Dump), dump.remarks(command.Dump), dump.Lost
 			}
 			if err := w.move(dump.File, path, file, out); err != nil {
 				return err

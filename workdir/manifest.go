@@ -166,6 +166,8 @@ type File struct {
 	// Recorded is when the command that printed or copied the file began; zero if that is not known.
 	Recorded time.Time `json:"recorded,omitzero"`
 	Remarks  []string  `json:"remarks,omitempty"`
+	// Lost is how many lines of a dump held entries and can't be used; the first is in Remarks.
+	Lost int `json:"lost,omitempty"`
 	// Partial says why the file is known to be only a part of what the command would print, nil for all other files.
 	Partial *Partial `json:"partial,omitempty"`
 }

@@ -35,10 +35,30 @@ func (r *Report) count(c *rule.Case, rules []rule.Rule) error {
 	if err == nil && len(lacking) > 0 {
 		r.Unjudged = append(r.Unjudged, "what a database of Open vSwitch or OVN shows: none was collected")
 	}
-	return cmp.Or(err, r.countWithoutOVN(c))
+	return cmp.Or(err, r.countWithoutOVN(c), r.countWithoutDump(c))
 }
 
-// countWithoutOVN notes the nodes that use OVN, and of whose deployment no database was collected.
+// countWithoutDump notes the bridges of which no flows were collected, of nodes with flows of other bridges.
+func (r *Report) countWithoutDump(c *rule.Case) error {
+	for _, n := range c.Nodes() {
+		dumped, err := n.Dir.DumpedBridges(workdir.Flows)
+		if err != nil || len(dumped) == 0 {
+			return err
+		}
+		bridges, err := n.Bridges()
+		if err != nil {
+			return err
+		}
+		for _, b := range bridges {
+			if !slices.Contains(dumped, b.Name) {
+				r.Unjudged = append(r.Unjudged, fmt.Sprintf("the flows of %s of %s: they were not collected", b.Name, n.Name))
+			}
+		}
+	}
+	return nil
+}
+
+// countWithoutOVN notes the nodes that use OVN, and of whose deployment no southbound database was collected.
 func (r *Report) countWithoutOVN(c *rule.Case) error {
 	for _, d := range c.Deployments {
 		for _, n := range d.Nodes {
@@ -46,8 +66,8 @@ func (r *Report) countWithoutOVN(c *rule.Case) error {
 			if err != nil {
 				return err
 			}
-			if d.NB == nil && d.SB == nil && settings.Configured() {
-				r.Unjudged = append(r.Unjudged, fmt.Sprintf("what a database of OVN shows: %s uses OVN, and no database of its deployment was collected: %s", n.Name, whyNone(n)))
+			if d.SB == nil && settings.Configured() {
+				r.Unjudged = append(r.Unjudged, fmt.Sprintf("what the southbound database shows: %s uses OVN, and that database of its deployment was not collected: %s", n.Name, whyNone(n)))
 			}
 		}
 	}

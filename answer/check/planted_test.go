@@ -14,15 +14,21 @@ import (
 func plantedElsewhere() map[string][]string {
 	const slow, cluster = "../slow/slow_test.go", "../cluster/lab_test.go"
 	talker := []string{slow, "TestTalkerThatFillsAZoneIsNamed", "TestConnectionsNearTheLimitOfTheDatapath"}
+	damaged := []string{"damaged_test.go", "TestDamagedReports"}
 	return map[string][]string{
-		"cluster":              {cluster, "TestMajorityIsLost", "TestServerIsGone", "TestFindings"},
-		"row-churn":            {slow, "TestRowsThatChangeAgainAndAgainAreFound"},
-		"datapath-flows-stale": {"../flows/replay_test.go", "TestStaleDatapathFlowsAreNamed"},
-		"megaflow-explosion":   {slow, "TestExplosionIsAFinding"},
-		"not-offloaded":        {slow, "TestOffloadThatTakesNoFlowIsFound", "TestReasonsOfFlowsThatAreNotOffloaded"},
-		"conntrack-talker":     talker,
-		"conntrack-near-limit": talker,
-		"conntrack-of-tunnels": talker,
+		"cluster":                 {cluster, "TestMajorityIsLost", "TestServerIsGone", "TestFindings"},
+		"row-churn":               {slow, "TestRowsThatChangeAgainAndAgainAreFound"},
+		"datapath-flows-stale":    {"../flows/replay_test.go", "TestStaleDatapathFlowsAreNamed"},
+		"megaflow-explosion":      {slow, "TestExplosionIsAFinding"},
+		"not-offloaded":           {slow, "TestOffloadThatTakesNoFlowIsFound", "TestReasonsOfFlowsThatAreNotOffloaded"},
+		"flows-of-no-row":         damaged,
+		"flows-unread":            damaged,
+		"tunnel-address-differs":  damaged,
+		"router-does-not-forward": damaged,
+		"router-active-twice":     damaged,
+		"conntrack-talker":        talker,
+		"conntrack-near-limit":    talker,
+		"conntrack-of-tunnels":    talker,
 	}
 }
 
@@ -36,7 +42,7 @@ func made() map[string][]string {
 		return names
 	}
 	return map[string][]string{"logs": files("logs"), "packages": files("packages"),
-		"costly-rules": {"flows-of-no-row", "rule-multiplies-out", "rule-twice"}}
+		"costly-rules": {"flows-of-no-row", "rule-multiplies-out", "rule-twice"}, "drift": {"drift", "foreign-flow", "flows-unread"}}
 }
 
 // TestEachRuleIsPlantedTwice fails for a rule that fewer than two planted faults are for, unless another test

@@ -19,7 +19,8 @@ import (
 // explain adds to the differences what else was recorded about their flows.
 func (c *comparison) explain(ctx context.Context) error {
 	n, report := c.node, c.report
-	if len(n.lost) > 0 && report.Verdict != Undetermined {
+	report.Unread = len(n.lost)
+	if report.Unread > 0 && report.Verdict != Undetermined {
 		report.undetermined(fmt.Sprintf("%s of the recorded dumps can't be used, so what is missing may have been there: %s", phrase.Count(len(n.lost), "line"), n.lost[0]))
 	}
 	if len(report.Missing)+len(report.Extra)+len(report.Altered) == 0 {

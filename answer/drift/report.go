@@ -27,6 +27,8 @@ type Report struct {
 	Why string `json:"why,omitempty"`
 	// Doubts are the reasons why the differences may come from the databases, not from the node.
 	Doubts []string `json:"doubts,omitempty"`
+	// Unread is how many lines of the recorded dumps can't be used: what is missing may have been there.
+	Unread int `json:"unread,omitempty"`
 	// Behind is how many changes of nb_cfg of the SB database ovn-controller had not installed, where something differs.
 	Behind   int           `json:"behind,omitempty"`
 	Bridge   string        `json:"bridge,omitempty"` // the integration bridge
@@ -64,8 +66,11 @@ func (r *Report) Caveats() []string {
 }
 
 // Differing returns how many entries differ.
-func (r *Report) Differing() (count int) {
-	for _, d := range slices.Concat(r.Missing, r.Extra, r.Altered) {
+func (r *Report) Differing() int { return Entries(r.Missing) + Entries(r.Extra) + Entries(r.Altered) }
+
+// Entries returns how many entries differ in a list.
+func Entries(list []Difference) (count int) {
+	for _, d := range list {
 		count += len(d.Entries)
 	}
 	return count

@@ -122,6 +122,14 @@ func Dumps() Data {
 	})
 }
 
+// Namespaces are the named network namespaces of nodes.
+func Namespaces() Data {
+	return dataOf("network namespace", func(n *Node) (bool, error) {
+		names, err := n.Dir.RecordedNamespaces()
+		return len(names) > 0, err
+	})
+}
+
 // Logs are the logs of daemons and of the machine.
 func Logs() Data {
 	return dataOf("log", func(n *Node) (bool, error) {

@@ -38,6 +38,8 @@ type Finding struct {
 	Explains []Consequence `json:"explains,omitempty"`
 	// Weight orders findings of one severity: what concerns more traffic is more. 0 is usual.
 	Weight int `json:"-"`
+	// Symptom reports that the finding rather follows from others than causes them: of its severity, it is listed last.
+	Symptom bool `json:"-"`
 	// Causes names the rules whose findings follow from this one if they are about the same nodes.
 	Causes []string `json:"-"`
 }
@@ -107,12 +109,19 @@ func OnNode(name string) []string {
 	return []string{name}
 }
 
-// Sort sorts findings, the worst first, and of these the ones that explain others.
+// Sort sorts findings, the worst first, of these the causes before the symptoms, and of these the ones that explain others.
 func Sort(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(len(b.Explains), len(a.Explains)), cmp.Compare(b.Weight, a.Weight),
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(b.Explains), len(a.Explains)), cmp.Compare(b.Weight, a.Weight),
 			cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.What, b.What))
 	})
 }
 
-func rank(s Severity) int { return slices.Index([]Severity{Error, Warning}, s) }
+// rank orders findings by their severity, symptoms last.
+func rank(f Finding) int {
+	rank := 2 * slices.Index([]Severity{Error, Warning}, f.Severity)
+	if f.Symptom {
+		rank++
+	}
+	return rank
+}

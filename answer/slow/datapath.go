@@ -98,7 +98,7 @@ func (c counters) fullFinding(entries int) []rule.Finding {
 		Sources: []string{"nf_conntrack-sysctl of Linux", "ovs-vswitchd(8), dpctl/ct-set-maxconns"}}
 	if counted >= c.MaxConnections {
 		f.Severity, f.What = rule.Error, fmt.Sprintf("the table of connections is full: it has %d of at most %d (%s)", counted, c.MaxConnections, c.allowed)
-		f.Follows = "new connections are dropped until others end"
+		f.Follows, f.Causes = "new connections are dropped until others end", []string{"conntrack-full"}
 	}
 	return []rule.Finding{f}
 }

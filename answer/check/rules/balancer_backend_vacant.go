@@ -77,8 +77,12 @@ func balancerRouters(n *ovn.Northbound) map[string][]*ovn.Router {
 }
 
 // vacant returns the switch whose network holds an address that no port has. It returns nil if no network of the routers holds the
-// address, or if something may have it.
+// address, or if something may have it. Link-local addresses are in no such network: ovn-kubernetes uses some for the node itself
+// (go-controller/pkg/config, masquerade subnets).
 func (h holders) vacant(routers []*ovn.Router, ip netip.Addr) (empty *ovn.Switch) {
+	if ip.IsLinkLocalUnicast() {
+		return nil
+	}
 	for _, r := range routers {
 		end := r.Reaches(ip)
 		if end == nil {

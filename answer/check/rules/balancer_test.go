@@ -75,6 +75,7 @@ func TestAddressesOfNobody(t *testing.T) {
 		"the router itself":        {balancerBackendVacant, translated("10.0.0.254:80", "", nil), nil},
 		"an allowed address":       {balancerBackendVacant, translated("10.0.0.50:80", "", nil), nil},
 		"another network":          {balancerBackendVacant, translated("10.9.0.1:80", "", nil), nil},
+		"a link-local address":     {balancerBackendVacant, translated("169.254.169.2:80", "", nil), nil},
 		"a network outside":        {balancerBackendVacant, translated("10.0.0.77:80", "", outside), nil},
 		"a port of any address":    {balancerBackendVacant, translated("10.0.0.77:80", "", unknown), nil},
 		"a disabled port":          {balancerBackendVacant, translated("10.0.0.77:80", "", disabled), nil},

@@ -9,12 +9,13 @@ import (
 	"ovs-offline/answer/rule"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/ovsdb"
+	"ovs-offline/snapshot/rules"
 	"ovs-offline/workdir"
 )
 
 // bridgeWithoutFlows finds the bridges that drop every packet: they have no flows. A bridge whose
-// controller is not connected forwards without them, unless its fail mode is secure. It also finds the integration bridge of OVN with
-// nothing but a flow of a plain switch.
+// controller is not connected forwards without them, unless its fail mode is secure. It also finds the integration bridge of OVN, or of
+// neutron-openvswitch-agent, with nothing but a flow of a plain switch.
 func bridgeWithoutFlows() rule.Rule {
 	return rule.Rule{
 		Name: "bridge-without-flows", Severity: rule.Error,
@@ -22,21 +23,20 @@ func bridgeWithoutFlows() rule.Rule {
 		Follows: "the bridge drops every packet",
 		Sources: []string{"ovs-vswitchd.conf.db(5), Bridge, fail_mode"},
 		Node: func(_ context.Context, n *rule.Node, found func(rule.Finding)) error {
-			settings, err := n.Settings()
+			writers, err := writersOf(n)
 			if err != nil {
 				return err
 			}
 			failed := n.OVS.Each("Bridge", func(row ovsdb.Row) {
 				name := row.String("name")
-				if settings.Configured() && name == settings.Bridge() {
+				if writer, ok := writers[name]; ok {
 					plain, readErr := isPlain(n.Dir, n.Dir.DumpFile(name, workdir.Flows))
 					if readErr != nil {
 						err = readErr
 					}
 					if plain {
-						found(rule.Finding{What: fmt.Sprintf("%s, the integration bridge of OVN, has one flow, with the action NORMAL", name),
-							Follows: "packets go to all ports by their MAC addresses, past the logical network", Causes: []string{"drift"}, Evidence: []string{"ovs-ofctl dump-flows " + name},
-							Next: []rule.Next{rule.Ask("drift"), rule.OnTheNode("ovn-appctl -t ovn-controller connection-status")}})
+						found(rule.Finding{What: fmt.Sprintf("%s, the integration bridge of %s, has one flow, with the action NORMAL", name, writer.name),
+							Follows: writer.follows, Causes: []string{"drift"}, Evidence: []string{"ovs-ofctl dump-flows " + name}, Next: writer.next})
 					}
 				}
 				forwards := row.String("fail_mode") != "secure" && len(row.UUIDs("controller")) > 0
@@ -59,6 +59,33 @@ func bridgeWithoutFlows() rule.Rule {
 			return err
 		},
 	}
+}
+
+// writer is the program that writes the flows of an integration bridge.
+type writer struct {
+	name, follows string // follows is what follows from its absence
+	next          []rule.Next
+}
+
+// writersOf returns the programs that write the flows of integration bridges, by the names of the bridges.
+func writersOf(n *rule.Node) (map[string]writer, error) {
+	settings, err := n.Settings()
+	if err != nil {
+		return nil, err
+	}
+	if settings.Configured() {
+		return map[string]writer{settings.Bridge(): {"OVN", "packets go to all ports by their MAC addresses, past the logical network",
+			[]rule.Next{rule.Ask("drift"), rule.OnTheNode("ovn-appctl -t ovn-controller connection-status")}}}, nil
+	}
+	kinds, err := rules.AgentBridges(n.OVS)
+	writers := map[string]writer{}
+	for name, kind := range kinds {
+		if kind == rules.AgentIntegration {
+			writers[name] = writer{"neutron-openvswitch-agent", "packets pass security groups and the protection against false addresses, and tunnelled networks lose theirs",
+				[]rule.Next{rule.Ask("timeline", "--program", "neutron-openvswitch-agent", "--all"), rule.OnTheNode("systemctl restart neutron-openvswitch-agent")}}
+		}
+	}
+	return writers, err
 }
 
 // isEmpty reports whether a dump was collected and holds no flow.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/phrase"
@@ -28,6 +29,12 @@ func dataLost() rule.Rule {
 				for _, lost := range collection.Lost {
 					found(rule.Finding{What: fmt.Sprintf("a part of the source could not be read: %s", phrase.Shorten(lost, 300)),
 						Evidence: []string{collection.Source.Kind + " " + collection.Source.Name}, Next: []rule.Next{next}})
+				}
+				for _, file := range collection.Files {
+					if file.Lost > 0 {
+						found(rule.Finding{What: fmt.Sprintf("the dump %s is not whole: %s", file.Origin, phrase.Shorten(strings.Join(file.Remarks, "; "), 300)), Causes: []string{unreadFlows},
+							Evidence: []string{collection.Source.Kind + " " + collection.Source.Name + ": " + file.Origin}, Next: []rule.Next{next}})
+					}
 				}
 			}
 			return nil

@@ -55,33 +55,49 @@ func drifted() rule.Rule {
 // mostDifferences bounds the findings on one node, so that they do not hide others.
 const mostDifferences = 5
 
-// driftFindings returns a finding for each difference, the largest first, and one finding for the differences beyond the bound. If the
-// databases may explain all of them, it returns one finding.
+// driftFindings returns a finding for each difference, the largest first, and one finding for the differences beyond the bound. Where the
+// databases may explain all of them, or lines that can't be used what is missing, it returns one finding for these.
 func driftFindings(report *drift.Report) (list []rule.Finding) {
-	evidence := "the flows that OVN " + report.Running.OVN + " computes from the databases"
-	next := []rule.Next{rule.Ask("drift", "--detail")}
 	if caveats := report.Caveats(); len(caveats) > 0 && report.Differing() > 0 {
-		return []rule.Finding{{Severity: rule.Warning, What: fmt.Sprintf("%s of %s differ%s from what OVN computes, and this may be no fault: %s",
-			phrase.Count(report.Differing(), "entry"), report.Bridge, map[bool]string{true: "s"}[report.Differing() == 1], strings.Join(caveats, "; ")), Evidence: []string{evidence},
-			Follows: "if the databases are of the moment of the flows, packets take another way than they say", Next: next}}
+		f := doubtful(report, report.Differing(), strings.Join(caveats, "; "))
+		f.Follows = "if the databases are of the moment of the flows, packets take another way than they say"
+		return []rule.Finding{f}
+	}
+	missing := report.Missing
+	if report.Unread > 0 && len(missing) > 0 {
+		f := doubtful(report, drift.Entries(missing), phrase.Count(report.Unread, "line")+" of its dumps can't be used, which may have been these")
+		f.Rule, f.Follows, missing = unreadFlows, "whether the node had them is not known", nil
+		list = append(list, f)
 	}
 	for _, kind := range []struct {
 		of   []drift.Difference
 		what string
-	}{{report.Missing, "lacks"}, {report.Extra, "has, and should not have,"}, {report.Altered, "has altered"}} {
+	}{{missing, "lacks"}, {report.Extra, "has, and should not have,"}, {report.Altered, "has altered"}} {
 		for i := range kind.of {
-			d := &kind.of[i]
-			f := rule.Finding{Weight: len(d.Entries), What: fmt.Sprintf("%s %s %s", report.Bridge, kind.what, d.String()), Evidence: []string{evidence}, Next: next}
-			if e := d.Entries[0]; d.Words == rules.Foreign && e.Kind == flowdiff.KindFlow && e.Recorded != "" {
-				f.What = fmt.Sprintf("someone added %s to %s: %s", phrase.Count(len(d.Entries), "flow"), report.Bridge, phrase.Shorten(e.Recorded, 200))
-				if e.Packets != "" {
-					f.What += fmt.Sprintf(" (%s packets)", e.Packets)
-				}
-				f.Follows = "packets that match take another way than the databases say"
+			if d := &kind.of[i]; !isForeign(d) {
+				list = append(list, differs(report, len(d.Entries), kind.what+" "+d.String()))
 			}
-			list = append(list, f)
 		}
 	}
+	return append(largest(report, list), foreign(report)...)
+}
+
+// differs returns a finding about entries of a node.
+func differs(report *drift.Report, entries int, how string) rule.Finding {
+	return rule.Finding{Symptom: true, Weight: entries, What: report.Bridge + " " + how, Evidence: []string{"the flows that OVN " + report.Running.OVN + " computes from the databases"},
+		Next: []rule.Next{rule.Ask("drift", "--detail")}}
+}
+
+// doubtful returns the finding about entries that differ for another reason than a fault of the node, perhaps.
+func doubtful(report *drift.Report, entries int, why string) rule.Finding {
+	f := differs(report, entries, "")
+	f.Severity, f.What = rule.Warning, fmt.Sprintf("%s of %s differ%s from what OVN computes, and this may be no fault: %s", phrase.Count(entries, "entry"), report.Bridge,
+		map[bool]string{true: "s"}[entries == 1], why)
+	return f
+}
+
+// largest returns the largest findings, and one for the others.
+func largest(report *drift.Report, list []rule.Finding) []rule.Finding {
 	if len(list) <= mostDifferences {
 		return list
 	}
@@ -90,6 +106,33 @@ func driftFindings(report *drift.Report) (list []rule.Finding) {
 	for _, f := range list[mostDifferences-1:] {
 		entries += f.Weight
 	}
-	return append(list[:mostDifferences-1], rule.Finding{What: fmt.Sprintf("%s differs in %d more ways from what OVN computes, by %s", report.Bridge,
-		len(list)-mostDifferences+1, phrase.Count(entries, "entry")), Evidence: []string{evidence}, Next: next})
+	return append(list[:mostDifferences-1], differs(report, 0, fmt.Sprintf("differs in %d more ways from what OVN computes, by %s", len(list)-mostDifferences+1, phrase.Count(entries, "entry"))))
+}
+
+// unreadFlows is the name of the findings about what may have been in lines that can't be used.
+const unreadFlows = "flows-unread"
+
+// foreignFlow is the name of the findings about flows that no ovn-controller wrote: no other finding explains them.
+const foreignFlow = "foreign-flow"
+
+func isForeign(d *drift.Difference) bool {
+	return d.Words == rules.Foreign && d.Entries[0].Kind == flowdiff.KindFlow && d.Entries[0].Recorded != ""
+}
+
+// foreign returns the findings about flows that no ovn-controller wrote.
+func foreign(report *drift.Report) (list []rule.Finding) {
+	for i := range report.Extra {
+		d := &report.Extra[i]
+		if !isForeign(d) {
+			continue
+		}
+		f := differs(report, len(d.Entries), "")
+		f.Rule, f.Causes, f.Symptom, f.What = foreignFlow, []string{flowsOfNoRow}, false, fmt.Sprintf("someone added %s to %s: %s", phrase.Count(len(d.Entries), "flow"), report.Bridge, phrase.Shorten(d.Entries[0].Recorded, 200))
+		if packets := d.Entries[0].Packets; packets != "" {
+			f.What += fmt.Sprintf(" (%s packets)", packets)
+		}
+		f.Follows = "packets that match take another way than the databases say"
+		list = append(list, f)
+	}
+	return list
 }

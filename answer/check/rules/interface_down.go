@@ -3,10 +3,12 @@ package rules
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/iproute"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/workdir"
@@ -15,7 +17,8 @@ import (
 
 // interfaceDown finds the interfaces without a link. Internal interfaces count only if they have a
 // logical port: the one with the name of its bridge is down on many healthy nodes. Where the devices of the node were
-// recorded, they decide: ovs-vswitchd does not see the flags of a device in another network namespace (netdev-linux.c).
+// recorded, they decide: ovs-vswitchd does not see the flags of a device in another network namespace (netdev-linux.c). A device of the same name
+// in another namespace is one of Open vSwitch only if it is internal.
 func interfaceDown() rule.Rule {
 	return rule.Rule{
 		Name: "interface-down", Severity: rule.Error,
@@ -33,12 +36,23 @@ func interfaceDown() rule.Rule {
 			}
 			text, err := n.Output(workdir.RecordedLinks)
 			namespaces = append([]netns.Namespace{{Name: netns.Own, Links: iproute.Links(text)}}, namespaces...)
+			if err != nil {
+				return err
+			}
+			var unknown []string
 			for _, row := range printed {
 				if f, ok := linkFinding(row, namespaces); ok {
 					found(f)
+				} else if name := row.Column("name"); isOfRouter(name) {
+					if device, _ := deviceIn(namespaces, name); device == nil {
+						unknown = append(unknown, name)
+					}
 				}
 			}
-			return err
+			if len(unknown) > 0 {
+				return fmt.Errorf("the network namespaces of %s were not recorded (sos report has them in its plugin networking)", phrase.FirstNames(unknown))
+			}
+			return nil
 		},
 	}
 }
@@ -51,7 +65,13 @@ func linkFinding(row ovsdb.Record, namespaces []netns.Namespace) (f rule.Finding
 	}
 	off, unplugged := row.Column("admin_state") == "down", row.Column("link_state") == "down"
 	title, evidence, show := name, "ovs-vsctl list Interface: admin_state, link_state", []string{"ip", "link", "show", name}
+	if kind != "internal" {
+		namespaces = namespaces[:1]
+	}
 	if device, in := deviceIn(namespaces, name); device != nil {
+		if !device.Up && isStandbyOf(namespaces, in) {
+			return f, false
+		}
 		off, unplugged, evidence = !device.Up, !device.Carrier, "ip address of network namespace "+netns.Title(in)
 		if in != netns.Own {
 			title += " in network namespace " + in
@@ -86,4 +106,14 @@ func deviceIn(namespaces []netns.Namespace, name string) (*iproute.Link, string)
 		}
 	}
 	return nil, ""
+}
+
+// isStandbyOf reports whether a namespace is that of a highly available router of neutron that is not active on this node.
+func isStandbyOf(namespaces []netns.Namespace, name string) bool {
+	return slices.ContainsFunc(namespaces, func(n netns.Namespace) bool { return n.Name == name && isStandby(n) })
+}
+
+// isOfRouter reports whether an interface has the name of a port of neutron's routers, which are in network namespaces.
+func isOfRouter(name string) bool {
+	return slices.ContainsFunc([]string{"qr-", "qg-", "ha-", "sg-", "fg-"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

@@ -26,7 +26,7 @@ func portNotClaimed() rule.Rule {
 				finding := rule.Finding{Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: chassis, up"},
 					Next: []rule.Next{rule.Ask("timeline", "--grep", b.Port), rule.OnTheNode("ovn-appctl -t ovn-controller recompute")}}
 				switch {
-				case b.Chassis == "" && b.Options["requested-chassis"] == "" && claims(b.Type):
+				case b.Chassis == "" && mayBind(b, own) && claims(b.Type):
 					finding.What = fmt.Sprintf("%s has interface %s here, and no chassis has claimed it", b.Title(), iface.Name)
 				case b.Chassis == own.UUID && b.Down:
 					finding.What = fmt.Sprintf("%s is bound to this node with interface %s, and is not up: its flows were not installed", b.Title(), iface.Name)

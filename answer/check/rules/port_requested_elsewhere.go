@@ -26,8 +26,7 @@ func portRequestedElsewhere() rule.Rule {
 			}
 			return eachBound(n, func(iface *node.Interface, b ovn.Binding) {
 				requested := b.Options["requested-chassis"]
-				names := strings.Split(requested, ",")
-				if requested == "" || slices.Contains(names, own.Name) || slices.Contains(names, own.Hostname) {
+				if mayBind(b, own) {
 					return
 				}
 				found(rule.Finding{What: fmt.Sprintf("interface %s is of %s, which was requested for chassis %s", iface.Name, b.Title(), requested),
@@ -36,4 +35,11 @@ func portRequestedElsewhere() rule.Rule {
 			})
 		},
 	}
+}
+
+// mayBind reports whether a port was requested for no chassis, or for this one.
+func mayBind(b ovn.Binding, own ovn.Chassis) bool {
+	requested := b.Options["requested-chassis"]
+	names := strings.Split(requested, ",")
+	return requested == "" || slices.Contains(names, own.Name) || slices.Contains(names, own.Hostname)
 }

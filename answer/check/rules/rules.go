@@ -30,6 +30,7 @@ func All() []rule.Rule {
 		tunnelMissing(),
 		tunnelToNowhere(),
 		encapAddress(),
+		encapDiffers(),
 
 		// The control plane.
 		chassisMissing(),
@@ -74,6 +75,10 @@ func All() []rule.Rule {
 		dhcpUnusable(),
 		staleSouthbound(),
 		chassisPrivateAlone(),
+
+		// Neutron's routers in network namespaces.
+		routerDoesNotForward(),
+		routerActiveTwice(),
 
 		// The machine.
 		unitNotRunning(),

@@ -1,0 +1,219 @@
+package check_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ovs-offline/answer/check"
+	"ovs-offline/answer/rule"
+	"ovs-offline/collect"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/snapshot"
+	"ovs-offline/test/check/files"
+	"ovs-offline/test/daemons/local"
+	"ovs-offline/test/oracle/captures"
+	"ovs-offline/test/oracle/sets"
+	"ovs-offline/workdir"
+)
+
+// report is the unpacked sos report of a node.
+type report struct {
+	t   *testing.T
+	dir string
+}
+
+// edit changes each file of the report that a pattern matches.
+func (r report) edit(pattern string, change func(text string) string) {
+	r.t.Helper()
+	found, err := filepath.Glob(filepath.Join(r.dir, pattern))
+	if err != nil || len(found) == 0 {
+		r.t.Fatalf("no file matches %s: %v", pattern, err)
+	}
+	for _, file := range found {
+		files.Write(r.t, file, change(files.Read(r.t, file)))
+	}
+}
+
+// remove removes each file of the report that a pattern matches.
+func (r report) remove(pattern string) {
+	r.t.Helper()
+	found, err := filepath.Glob(filepath.Join(r.dir, pattern))
+	if err != nil || len(found) == 0 {
+		r.t.Fatalf("no file matches %s: %v", pattern, err)
+	}
+	for _, file := range found {
+		if err := os.RemoveAll(file); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// transact changes a database of the report.
+func (r report) transact(database, operations string) {
+	r.t.Helper()
+	file := filepath.Join(r.dir, database)
+	out, err := exec.Command("ovsdb-tool", "transact", file, operations).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "error") {
+		r.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// flowsOf matches all dumps of the flows of a bridge.
+func flowsOf(bridge string) string { return "sos_commands/*/*dump-flows*" + bridge }
+
+// cut cuts off the end of a text within a line.
+func cut(text string) string { return text[:len(text)*6/10] }
+
+// garble makes 20 lines unreadable.
+func garble(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range 20 {
+		n := 40 + i*(len(lines)-50)/20
+		lines[n] = lines[n][:20] + "\x00\xff garbage"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// aMinuteLater makes the times in the manifest of a report later, so that its databases had not changed for a while.
+func aMinuteLater(text string) string {
+	return regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}`).ReplaceAllStringFunc(text, func(at string) string {
+		moment, _ := time.Parse(time.DateTime, at)
+		return moment.Add(time.Minute).Format(time.DateTime)
+	})
+}
+
+const added = " cookie=0x0, duration=1s, table=0, n_packets=37, n_bytes=3700, priority=60000,tcp,tp_dst=443 actions=drop\n"
+
+// harm is what was done to the reports of nodes of a set, and what check has to say of them.
+type harm struct {
+	nodes    []string
+	harm     func(reports []report)
+	want     []string // a part of each finding, in their order
+	unjudged string   // a part of what is not judged
+}
+
+// TestDamagedReports checks what is found in reports that are damaged, or of which one thing is not as it was: this one thing, nothing that it only
+// seems to be, and what can no longer be judged.
+func TestDamagedReports(t *testing.T) {
+	t.Run("openstack", func(t *testing.T) {
+		compute1 := []string{"compute1"}
+		harmed(t, sets.Recorded(t, "../../scripts/lab/lab", "openstack"), map[string]harm{
+			"the dumps are cut": {compute1, func(r []report) { r[0].edit(flowsOf("br-int"), cut) },
+				[]string{"dump-flows_br-int is not whole: 1 lines can't be used"}, "drift of compute1: undetermined: 1 line of the recorded dumps"},
+			"garbled dumps and an added flow": {compute1, func(r []report) {
+				r[0].edit(flowsOf("br-int"), func(text string) string { return garble(text) + added })
+			}, []string{"someone added 1 flow to br-int: cookie=0x0,table=0,priority=60000,tcp,tp_dst=443 actions=drop (37 packets) [foreign-flow]",
+				"is not whole: 20 lines can't be used"}, "drift of compute1: undetermined: 20 lines of the recorded dumps"},
+			"the dumps are missing": {compute1, func(r []report) { r[0].remove(flowsOf("br-int")) }, nil, "the flows of br-int of compute1: they were not collected"},
+			"another tunnel address is set": {compute1, func(r []report) {
+				for _, folder := range []string{"var/lib", "etc"} {
+					r[0].transact(folder+"/openvswitch/conf.db", `["Open_vSwitch",{"op":"mutate","table":"Open_vSwitch","where":[],"mutations":[["external_ids","delete",["set",["ovn-encap-ip"]]],["external_ids","insert",["map",[["ovn-encap-ip","192.168.24.99"]]]]]}]`)
+				}
+			}, []string{"the tunnel address 192.168.24.99 of the node is not in the southbound database, which has geneve 192.168.24.11 for its chassis"}, ""},
+			"a port is not claimed": {compute1, func(r []report) {
+				r[0].transact("var/lib/ovn/etc/ovnsb_db.db", `["OVN_Southbound",{"op":"update","table":"Port_Binding","where":[["logical_port","==","bd9e8124-4e85-4ce9-8853-39a7c44a644a"]],"row":{"chassis":["set",[]],"up":false}}]`)
+			}, []string{"has interface tapbd9e8124-4e here, and no chassis has claimed it"}, ""},
+			"someone added a flow to a node of another build": {compute1, func(r []report) {
+				r[0].edit(flowsOf("br-int"), func(text string) string { return text + strings.Replace(added, "0x0", "0xdeadbeef", 1) })
+				r[0].edit("sos_reports/manifest.json", aMinuteLater)
+				r[0].transact("var/lib/ovn/etc/ovnnb_db.db", `["OVN_Northbound",{"op":"mutate","table":"Logical_Switch","where":[],"mutations":[["external_ids","insert",["map",[["vendor","kube-ovn"]]]]]}]`)
+			}, []string{"the integration bridge has 1 flow with a cookie that no row of the southbound database has [flows-of-no-row]"}, "drift of compute1: undetermined"},
+		})
+	})
+	t.Run("neutron-routers", func(t *testing.T) {
+		const router, ha = "sos_commands/networking/ip_netns_exec_qrouter-7fbcf5e3*", "sos_commands/networking/ip_netns_exec_qrouter-b4189249*_ip_-d_address_show"
+		both := []string{"network", "network2"}
+		harmed(t, sets.RecordedNamespaces(t, "../../scripts/lab/lab", "neutron-routers"), map[string]harm{
+			"nothing": {both, func([]report) {}, nil, ""},
+			"a router does not forward": {both, func(r []report) {
+				r[0].edit(router+"sysctl_-a", func(text string) string {
+					return strings.Replace(text, "net.ipv4.ip_forward = 1", "net.ipv4.ip_forward = 0", 1)
+				})
+			}, []string{"network: network namespace qrouter-7fbcf5e3-f5df-4221-81b1-3bd126f9e078 does not forward"}, ""},
+			"a router is active twice": {both, func(r []report) {
+				address := regexp.MustCompile(`(?m)^ +inet 10\.\S+ scope global qr-\S+$`)
+				r[1].edit(ha, func(text string) string {
+					found := address.FindString(files.Read(t, files.Only(t, filepath.Join(r[0].dir, ha))))
+					return strings.Replace(text, "\n3: qg-", "\n"+found+"\n3: qg-", 1)
+				})
+			}, []string{"network, network2: the router of network namespace qrouter-b4189249-3db7-4ca5-8df4-8ad78d3d086c is active on each of these nodes",
+				"network2: interface qg-039a6cd4-dc in network namespace qrouter-b4189249-3db7-4ca5-8df4-8ad78d3d086c of port"}, ""},
+			"no namespaces": {both, func(r []report) { r[1].remove("sos_commands/networking") }, nil,
+				"interface-down of network2: the network namespaces of qr-355e1b48-75, qg-039a6cd4-dc, ha-4b38c89a-9a were not recorded"},
+			"nothing but NORMAL": {[]string{"compute2"}, func(r []report) {
+				r[0].edit(flowsOf("br-int"), func(string) string {
+					return "NXST_FLOW reply (xid=0x4):\n cookie=0x0, table=0, priority=0 actions=NORMAL\n"
+				})
+			}, []string{"br-int, the integration bridge of neutron-openvswitch-agent, has one flow, with the action NORMAL"}, ""},
+			"the flows of the tunnels are missing": {[]string{"compute1"}, func(r []report) { r[0].remove(flowsOf("br-tun")) }, nil,
+				"the flows of br-tun of compute1: they were not collected"},
+		})
+	})
+}
+
+// harmed checks reports of a set that were harmed.
+func harmed(t *testing.T, s *sets.Set, cases map[string]harm) {
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var reports []report
+			paths := map[string]string{}
+			for _, node := range c.nodes {
+				archive, err := s.Report(node)
+				if err != nil {
+					t.Fatal(err)
+				}
+				reports = append(reports, report{t, files.Only(t, filepath.Join(captures.Unpack(t, archive), "*"))})
+				paths[node] = reports[len(reports)-1].dir
+			}
+			c.harm(reports)
+			looked := checkReports(t, paths)
+			var lines []string
+			for _, f := range looked.Findings {
+				if f.Rule != "balancer-without-backends" { // the set has one
+					lines = append(lines, check.Line(f))
+				}
+			}
+			if len(lines) != len(c.want) || slices.ContainsFunc(c.want, func(want string) bool { return !strings.Contains(strings.Join(lines, "\n"), want) }) {
+				t.Errorf("found:\n%s\nwant:\n%s", strings.Join(lines, "\n"), strings.Join(c.want, "\n"))
+			}
+			if len(c.want) > 0 && len(lines) > 0 && !strings.Contains(lines[0], c.want[0]) {
+				t.Errorf("the first is %s, want %s", lines[0], c.want[0])
+			}
+			if all := strings.Join(looked.Unjudged, "\n"); !strings.Contains(all, c.unjudged) || c.unjudged == "" && all != "" {
+				t.Errorf("not judged: %s\nwant: %s", all, c.unjudged)
+			}
+		})
+	}
+}
+
+// checkReports collects the report of each node and checks them together.
+func checkReports(t *testing.T, reports map[string]string) *check.Report {
+	t.Helper()
+	folder := t.TempDir()
+	for node, dir := range reports {
+		wd, err := workdir.Lock(filepath.Join(folder, node))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = collect.Collect(t.Context(), wd, collect.Files{Paths: []string{dir}}, collect.Options{})
+		wd.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened, err := snapshot.Open(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked, err := check.Run(t.Context(), opened, check.Options{Programs: rule.Programs{Runtime: runtime.Auto, Runtimes: local.Runtimes}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return looked
+}
