@@ -458,15 +458,26 @@ func versionFaults() []fault {
 // flowFaults are faults of the flows of nodes.
 func flowFaults() []fault {
 	return []fault{
-		{name: "a person adds a flow", rule: "foreign-flow", dumps: true,
-			says: "compute1: someone added 1 flow to br-int: cookie=0xdeadbeef,table=9", sync: "none", quiet: true,
+		{name: "a person adds a flow", rule: "flows-of-no-row",
+			says: "compute1: the integration bridge has 1 flow with a cookie that no row", sync: "none", quiet: true,
+			dumps: true, causes: []string{"drift"},
 			plant: `ofctl@compute1 add-flow br-int cookie=0xdeadbeef,table=9,priority=60000,udp,tp_dst=9999,actions=drop`,
 			undo:  `ofctl@compute1 del-flows br-int cookie=0xdeadbeef/-1`},
-		{name: "a script adds flows", rule: "foreign-flow",
-			says: "gateway: someone added 2 flows to br-int: cookie=0x1234567", beside: true,
+		{name: "a script adds flows", rule: "flows-of-no-row",
+			says: "gateway: the integration bridge has 2 flows with a cookie", beside: true,
 			plant: `ofctl@gateway add-flow br-int cookie=0x1234567,table=0,priority=60000,dl_type=0x88b5,actions=drop
 				ofctl@gateway add-flow br-int cookie=0x1234567,table=9,priority=60000,ipv6,actions=resubmit(,10)`,
 			undo: `ofctl@gateway del-flows br-int cookie=0x1234567/-1`},
+		{name: "a person adds a flow without a cookie", rule: "foreign-flow", dumps: true,
+			says:  "compute2: someone added 1 flow to br-int: cookie=0x0,table=9,priority=60000,udp,tp_dst=9999 actions=drop",
+			plant: `ofctl@compute2 add-flow br-int table=9,priority=60000,udp,tp_dst=9999,actions=drop`,
+			undo:  `ofctl@compute2 --strict del-flows br-int table=9,priority=60000,udp,tp_dst=9999`},
+		{name: "a script adds flows without a cookie", rule: "foreign-flow", beside: true,
+			says: "gateway: someone added 2 flows to br-int: cookie=0x0",
+			plant: `ofctl@gateway add-flow br-int table=9,priority=60000,dl_type=0x88b6,actions=drop
+				ofctl@gateway add-flow br-int table=9,priority=60001,ipv6,actions=resubmit(,10)`,
+			undo: `ofctl@gateway --strict del-flows br-int table=9,priority=60000,dl_type=0x88b6
+				ofctl@gateway --strict del-flows br-int table=9,priority=60001,ipv6`},
 		{name: "a security group has a rule twice", rule: "rule-twice", says: "2 rules have one match at one priority",
 			beside: true,
 			plant:  `nb acl-add {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234" allow-related -- --id=@a create ACL direction=to-lport priority=1234 match="\"outport == @{pg web} && udp.dst == 1234\"" action=drop -- add Port_Group {pg web} acls @a`,

@@ -58,16 +58,22 @@ func (r *Report) countWithoutDump(c *rule.Case) error {
 	return nil
 }
 
-// countWithoutOVN notes the nodes that use OVN, and of whose deployment no southbound database was collected.
+// countWithoutOVN notes the nodes that use OVN, and of whose deployment no database was collected, or only the northbound one where
+// another deployment has both.
 func (r *Report) countWithoutOVN(c *rule.Case) error {
+	southbound := slices.ContainsFunc(c.Deployments, func(d *rule.Deployment) bool { return d.SB != nil })
 	for _, d := range c.Deployments {
 		for _, n := range d.Nodes {
 			settings, err := n.Settings()
 			if err != nil {
 				return err
 			}
-			if d.SB == nil && settings.Configured() {
-				r.Unjudged = append(r.Unjudged, fmt.Sprintf("what the southbound database shows: %s uses OVN, and that database of its deployment was not collected: %s", n.Name, whyNone(n)))
+			switch {
+			case d.SB != nil || !settings.Configured():
+			case d.NB == nil:
+				r.Unjudged = append(r.Unjudged, fmt.Sprintf("what a database of OVN shows: %s uses OVN, and no database of its deployment was collected: %s", n.Name, whyNone(n)))
+			case southbound:
+				r.Unjudged = append(r.Unjudged, fmt.Sprintf("what the southbound database shows: %s uses OVN, and that of its deployment was not collected: %s", n.Name, whyNone(n)))
 			}
 		}
 	}

@@ -21,7 +21,6 @@ func plantedElsewhere() map[string][]string {
 		"datapath-flows-stale":    {"../flows/replay_test.go", "TestStaleDatapathFlowsAreNamed"},
 		"megaflow-explosion":      {slow, "TestExplosionIsAFinding"},
 		"not-offloaded":           {slow, "TestOffloadThatTakesNoFlowIsFound", "TestReasonsOfFlowsThatAreNotOffloaded"},
-		"flows-of-no-row":         damaged,
 		"flows-unread":            damaged,
 		"tunnel-address-differs":  damaged,
 		"router-does-not-forward": damaged,

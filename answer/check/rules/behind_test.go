@@ -95,6 +95,9 @@ func TestFindingsOfDrift(t *testing.T) {
 			[]string{"someone added 1 flow to br-int: table=0, priority=200,tcp,tp_dst=443 actions=drop (37 packets)"}},
 		"an older database": {drift.Report{Bridge: "br-int", Doubts: []string{"the SB database is older"}, Missing: many.Missing[:2]},
 			[]string{"3 entries of br-int differ from what OVN computes, and this may be no fault: the SB database is older"}},
+		"lines that can't be used": {drift.Report{Bridge: "br-int", Unread: 2, Missing: many.Missing[:2], Altered: many.Missing[:1]},
+			[]string{"3 entries of br-int differ from what OVN computes, and this may be no fault: 2 lines of its dumps can't be used, which may have been these",
+				"br-int has altered 1 flow of x"}},
 		"changes on their way": {drift.Report{Bridge: "br-int", Behind: 2, Missing: many.Missing[:1]},
 			[]string{"1 entry of br-int differs from what OVN computes, and this may be no fault: ovn-controller had not yet installed 2 changes of the SB database"}},
 		"doubts without differences": {drift.Report{Bridge: "br-int", Doubts: []string{"the SB database is older"}}, nil},
@@ -106,5 +109,30 @@ func TestFindingsOfDrift(t *testing.T) {
 			got = append(got, f.What)
 		}
 		expect.Equal(t, got, c.want, name)
+	}
+}
+
+// TestEffectsOfDrift checks what follows from entries that differ, by what they are for.
+func TestEffectsOfDrift(t *testing.T) {
+	of := func(cause flowdiff.Cause, stages ...string) drift.Difference {
+		return drift.Difference{Cause: cause, What: "x", Stages: stages, Count: 1, Entries: []drift.Entry{{Kind: flowdiff.KindFlow}}}
+	}
+	acl, port := flowdiff.Cause{Northbound: "ACL"}, flowdiff.Cause{Northbound: "Logical_Switch_Port"}
+	for name, c := range map[string]struct {
+		report drift.Report
+		want   string // "" for what the rule says
+	}{
+		"a missing ACL": {drift.Report{Missing: []drift.Difference{of(acl, "ls_in_acl")}},
+			"other rules decide about its packets: what it allows may be dropped, and what it drops may pass"},
+		"an altered ACL": {drift.Report{Altered: []drift.Difference{of(acl, "ls_in_acl")}}, ""},
+		"a missing output": {drift.Report{Missing: []drift.Difference{of(port, "output: from logical to physical")}},
+			"packets for it do not come out"},
+		"a deleted row": {drift.Report{Extra: []drift.Difference{of(flowdiff.Cause{Stale: true})}},
+			"packets that match go the way of a row that was deleted"},
+	} {
+		found := driftFindings(&c.report)
+		if len(found) != 1 || found[0].Follows != c.want {
+			t.Errorf("%s: %+v, want %q", name, found, c.want)
+		}
 	}
 }

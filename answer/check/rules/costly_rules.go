@@ -42,7 +42,7 @@ func costlyRules() rule.Rule {
 				if !settled(c, name) {
 					continue
 				}
-				found(rule.Finding{Rule: flowsOfNoRow, Nodes: rule.OnNode(name), What: fmt.Sprintf("the integration bridge has %s with a cookie that no row of the southbound database has", phrase.Count(unknown, "flow")),
+				found(rule.Finding{Rule: "flows-of-no-row", Nodes: rule.OnNode(name), What: fmt.Sprintf("the integration bridge has %s with a cookie that no row of the southbound database has", phrase.Count(unknown, "flow")),
 					Follows:  "a row was deleted and its flows stayed, or another program wrote them: packets take a way that OVN does not know",
 					Evidence: []string{"ovs-ofctl dump-flows: cookie"}, Next: []rule.Next{rule.Ask("drift"), rule.Ask("top")}})
 			}
@@ -73,9 +73,6 @@ func costlyRules() rule.Rule {
 		},
 	}
 }
-
-// flowsOfNoRow is the name of the findings about cookies, which tell that flows were added where the flows are not computed again.
-const flowsOfNoRow = "flows-of-no-row"
 
 // settled reports whether the southbound database of a node had not changed for some time when its
 // flows were recorded: otherwise flows may be of rows that the copy does not have yet, or has no longer.

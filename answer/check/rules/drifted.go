@@ -72,14 +72,44 @@ func driftFindings(report *drift.Report) (list []rule.Finding) {
 	for _, kind := range []struct {
 		of   []drift.Difference
 		what string
-	}{{missing, "lacks"}, {report.Extra, "has, and should not have,"}, {report.Altered, "has altered"}} {
+	}{{missing, lacks}, {report.Extra, "has, and should not have,"}, {report.Altered, "has altered"}} {
 		for i := range kind.of {
 			if d := &kind.of[i]; !isForeign(d) {
-				list = append(list, differs(report, len(d.Entries), kind.what+" "+d.String()))
+				f := differs(report, len(d.Entries), kind.what+" "+d.String())
+				f.Follows = effectOf(d, kind.what == lacks)
+				list = append(list, f)
 			}
 		}
 	}
 	return append(largest(report, list), foreign(report)...)
+}
+
+// lacks is what is said of missing entries.
+const lacks = "lacks"
+
+// effectOf returns what follows from a difference for packets, "" for what the rule says.
+func effectOf(d *drift.Difference, missing bool) string {
+	stage := ""
+	if len(d.Stages) > 0 {
+		stage = d.Stages[0]
+	}
+	switch {
+	case d.Stale:
+		return "packets that match go the way of a row that was deleted"
+	case !missing:
+		return ""
+	case d.Northbound == "ACL":
+		return "other rules decide about its packets: what it allows may be dropped, and what it drops may pass"
+	case d.Northbound == "Load_Balancer":
+		return "connections to its VIPs fail, or are not balanced"
+	case strings.HasPrefix(stage, "output: from logical to physical"):
+		return "packets for it do not come out"
+	case strings.HasPrefix(stage, "input: from physical to logical"):
+		return "packets that come in by it are dropped"
+	case strings.HasPrefix(stage, "output: to other chassis"):
+		return "packets for it do not reach the other nodes"
+	}
+	return ""
 }
 
 // differs returns a finding about entries of a node.
@@ -127,7 +157,7 @@ func foreign(report *drift.Report) (list []rule.Finding) {
 			continue
 		}
 		f := differs(report, len(d.Entries), "")
-		f.Rule, f.Causes, f.Symptom, f.What = foreignFlow, []string{flowsOfNoRow}, false, fmt.Sprintf("someone added %s to %s: %s", phrase.Count(len(d.Entries), "flow"), report.Bridge, phrase.Shorten(d.Entries[0].Recorded, 200))
+		f.Rule, f.Symptom, f.What = foreignFlow, false, fmt.Sprintf("someone added %s to %s: %s", phrase.Count(len(d.Entries), "flow"), report.Bridge, phrase.Shorten(d.Entries[0].Recorded, 200))
 		if packets := d.Entries[0].Packets; packets != "" {
 			f.What += fmt.Sprintf(" (%s packets)", packets)
 		}
