@@ -84,7 +84,9 @@ func connections(up int) string {
 func (g *group) adding(p *Problem, peer raft.Peer) {
 	leader := g.leader()
 	evidence := fmt.Sprintf("cluster/status of the leader %s: Adding server %s at %s (%s)", g.name(leader.server), peer.Short, peer.Address, peer.Phase)
-	if peer.Connected {
+	if server := g.serverOf(peer); g.waitsForRefused(server) {
+		p.What, p.Repair = fmt.Sprintf("%s at %s has not joined the cluster: %s", peer.Short, peer.Address, g.refusedAnswer(server)), g.leadAnew(peer.Address)
+	} else if peer.Connected {
 		p.Severity, p.What = Note, fmt.Sprintf("%s at %s is joining: the leader sends it the data now", peer.Short, peer.Address)
 		p.Follows = "if it stays so for minutes, the data does not arrive whole: collect the logs of both servers"
 	} else if leader.by.Connections {
@@ -129,6 +131,9 @@ func (g *group) whyJoining(m joiner, p *Problem) {
 	case g.config[m.server] != "":
 		cause("the cluster counts it as a member already, and it does not know that")
 		p.Repair = g.plan().stop(m.address).start(m.address, startAgain+": the leader then sends it the data").waitMember(m.address).steps
+	case g.waitsForRefused(m.server):
+		cause("%s", g.refusedAnswer(m.server))
+		p.Repair = g.leadAnew(m.address)
 	case len(reach) == 0:
 		cause("%s", g.deadEnd(m))
 		p.Repair = g.joinAnew(m)
@@ -143,6 +148,28 @@ func (g *group) whyJoining(m joiner, p *Problem) {
 		}
 		p.Repair = plan.start(m.address, "start its ovsdb-server if it does not run, or give it the connection to "+phrase.FirstNames(reach)).waitMember(m.address).steps
 	}
+}
+
+// waitsForRefused reports whether the leader waits for an answer of a joining server that it has refused: it began to add the server in an
+// earlier term, whose number the server still has, lost the leadership and was elected again. An ovsdb-server of an Open vSwitch with that defect
+// waits for ever, and tells the server that the join is in progress (ovsdb/raft.c; ovn-org/ovn, issue 235).
+func (g *group) waitsForRefused(server string) bool {
+	leader, status := g.leader(), g.statuses[server]
+	return leader.by != nil && status != nil && status.state() == isJoining && status.Term > 0 && status.Term < leader.term &&
+		slices.ContainsFunc(leader.by.Adding, func(peer raft.Peer) bool { return peer.Connected && g.serverOf(peer) == server })
+}
+
+// refusedAnswer says what the leader waits for.
+func (g *group) refusedAnswer(server string) string {
+	leader := g.leader()
+	return fmt.Sprintf("the leader %s began to add it in term %d, lost the leadership meanwhile, and waits in term %d for an answer that it has refused",
+		g.name(leader.server), g.statuses[server].Term, leader.term)
+}
+
+// leadAnew starts the leader again, which forgets what it waits for; a joining server asks again by itself.
+func (g *group) leadAnew(joining string) []Step {
+	leader := g.address(g.leader().server)
+	return g.plan().stop(leader).start(leader, startAgain+": another server leads meanwhile, and adds the one that joins").waitMember(joining).steps
 }
 
 // shown names what was read of the cluster.

@@ -90,6 +90,11 @@ func TestStatusesAlone(t *testing.T) {
 		"a join that lost the leader": {[]string{status("0001", memberState,
 			"Adding server 0004 (0004 at ssl:10.0.0.4:6644) (adding: catchup)\n"+leads+both+listedBy(well, well))},
 			"stuck-joining", "the leader has lost the connection with it"},
+		"a join whose answer was refused": {[]string{status("0001", memberState,
+			"Adding server 0004 (0004 at ssl:10.0.0.4:6644) (adding: catchup)\n"+leads+"Connections: ->0002 ->0003 <-0004\n"+
+				listedBy(well, well)), status("0004", "joining cluster",
+			"Remotes for joining: ssl:10.0.0.1:6644 ssl:10.0.0.2:6644\nRole: follower\nTerm: 3\nLeader: 0001\nVote: unknown\n\nElection timer: 1000\nLog: [2, 10]\nEntries not yet committed: 0\nEntries not yet applied: 9\nConnections: ->0001 ->0002 ->0003\n"+listed)},
+			"stuck-joining", "began to add it in term 3, lost the leadership meanwhile, and waits in term 7 for an answer that it has refused"},
 		"a join under a new id": {[]string{status("0001", memberState, leads+both+listedBy(well, well)),
 			strings.Replace(status("0103", "joining cluster",
 				"Remotes for joining: ssl:10.0.0.1:6644\nRole: follower\nTerm: 0\nLeader: unknown\nConnections: (->0000)\n"),
