@@ -46,7 +46,7 @@ type Cluster struct {
 	// UUIDs, and Pending the ones of a later configuration that is not committed; nil if there is none.
 	Committed     map[string]string `json:"committed,omitempty"`
 	Pending       map[string]string `json:"pending,omitempty"`
-	ElectionTimer int64             `json:"electionTimer,omitempty"` // in milliseconds
+	ElectionTimer int64             `json:"election_timer,omitempty"` // in milliseconds
 	Terms         []Term            `json:"terms"`                   // the latest ones, the oldest first
 	// Leader is the UUID of the leader as of the outputs of cluster/status, where no file tells; "" if they name none.
 	Leader string `json:"leader,omitempty"`
