@@ -22,7 +22,14 @@ func portNotClaimed() rule.Rule {
 			if err != nil || !isChassis {
 				return err
 			}
+			interfaces := map[string]int{} // of a port; with several, logical-port-twice is the cause
+			if err := eachBound(n, func(_ *node.Interface, b ovn.Binding) { interfaces[b.Port]++ }); err != nil {
+				return err
+			}
 			return eachBound(n, func(iface *node.Interface, b ovn.Binding) {
+				if interfaces[b.Port] > 1 {
+					return
+				}
 				finding := rule.Finding{Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: chassis, up"},
 					Next: []rule.Next{rule.Ask("timeline", "--grep", b.Port), rule.OnTheNode("ovn-appctl -t ovn-controller recompute")}}
 				switch {
