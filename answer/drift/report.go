@@ -3,6 +3,7 @@ package drift
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/phrase"
@@ -124,11 +125,19 @@ func (r *Report) Summary() string {
 		return "UNDETERMINED: " + r.Why
 	}
 	compared := fmt.Sprintf("%s, %s and %s of %s", phrase.Count(r.Compared.Flows, "flow"), phrase.Count(r.Compared.Groups, "group"), phrase.Count(r.Compared.Meters, "meter"), r.Bridge)
-	if len(r.Missing)+len(r.Extra)+len(r.Altered) == 0 {
+	var differ []string
+	for _, list := range []struct {
+		of   []Difference
+		what string
+	}{{r.Missing, "missing"}, {r.Extra, "extra"}, {r.Altered, "altered"}} {
+		if n := Entries(list.of); n > 0 {
+			differ = append(differ, fmt.Sprintf("%d %s", n, list.what))
+		}
+	}
+	if len(differ) == 0 {
 		return fmt.Sprintf("no drift: %s are what OVN %s computes", compared, r.Running.OVN)
 	}
-	all := r.Compared.Flows + r.Compared.Groups + r.Compared.Meters
-	return fmt.Sprintf("drift: %d of the %d entries of %s are what OVN %s computes (%s)", r.Same, all, r.Bridge, r.Running.OVN, compared)
+	return fmt.Sprintf("drift: %s; %d are what OVN %s computes (of %s)", strings.Join(differ, ", "), r.Same, r.Running.OVN, compared)
 }
 
 // Summary returns the outcome in one sentence.

@@ -93,7 +93,7 @@ function driftView() {
   const sum = (node) => size(node).reduce((all, one) => all + Number(one), 0);
   const rows = [...theCase.nodes].sort((a, b) => sum(b) - sum(a)).map((node) => element("tr", {}, cell(link(route("nodes", node.name, "drift"), node.name)),
     cell(node.drift ? element("strong", { class: { "no drift": "good", drift: "bad" }[node.drift.verdict] || "unsure" }, node.drift.verdict) : "not compared"), size(node).map((number) => element("td", {}, String(number))), element("td", { class: "sentence" }, node.drifted || "")));
-  return [element("h2", {}, "Drift"), element("p", { class: "note" }, "The recorded flows of each node, and those that OVN computes from the databases."), absentOf("Drift"), element("div", { class: "scroll" }, element("table", { class: "wide" }, headRow(["node", "verdict", "missing", "not computed", "different", ""]), element("tbody", {}, rows)))];
+  return [element("h2", {}, "Drift"), element("p", { class: "note" }, "The recorded flows of each node, and those that OVN computes from the databases."), absentOf("Drift"), element("div", { class: "scroll" }, element("table", { class: "wide" }, headRow(["node", "verdict", "missing", "extra", "altered", ""]), element("tbody", {}, rows)))];
 }
 
 function sizeOf(report, key) {
