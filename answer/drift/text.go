@@ -11,27 +11,28 @@ import (
 func (r *Report) Print(page *show.Page, prefix string, entries bool) {
 	list := func(how string, differences []Difference) { printList(page, entries, how, differences) }
 	for _, text := range r.Doubts {
-		page.Printf("%sin doubt: %s\n", terminal.Escape(prefix), terminal.Escape(text))
+		page.Text("%sin doubt: %s\n", terminal.Escape(prefix), terminal.Escape(text))
 	}
-	page.Printf("%s%s\n", terminal.Escape(prefix), terminal.Escape(r.Summary()))
+	page.Text("%s%s\n", terminal.Escape(prefix), terminal.Escape(r.Summary()))
 	list("missing", r.Missing)
 	list("extra", r.Extra)
 	list("altered", r.Altered)
 	list("either is correct", r.Either)
 	if len(r.Either) > 0 {
-		page.Printf("    (several logical flows or router ports match the same packets: the order in which ovn-controller sees them decides)\n")
+		page.Text("    (several logical flows or router ports match the same packets: the order in which ovn-controller sees them decides)\n")
 	}
 	list("on its way", r.Changing)
 	if r.Verdict == Found {
-		page.Printf("  next: on the node, ovn-appctl -t ovn-controller inc-engine/recompute (before OVN 21.03: recompute) computes all flows again:\n    what it corrects was lost when ovn-controller computed changes only\n")
-		page.Printf("  what stays after that was changed in Open vSwitch itself: a restart of ovn-controller installs all flows again\n")
-		page.Printf("  or collect the node again: what changes while it is collected may look like drift, too\n")
+		page.Text("  next: on the node, ovn-appctl -t ovn-controller inc-engine/recompute (before OVN 21.03: recompute) computes all flows again:\n" +
+			"    what it corrects was lost when ovn-controller computed changes only\n")
+		page.Text("  what stays after that was changed in Open vSwitch itself: a restart of ovn-controller installs all flows again\n")
+		page.Text("  or collect the node again: what changes while it is collected may look like drift, too\n")
 	}
 	for _, l := range r.LeftOut {
-		page.Printf("  not compared: %s\n", terminal.Escape(l.String()))
+		page.Text("  not compared: %s\n", terminal.Escape(l.String()))
 	}
 	if northd := r.Northd; northd != nil {
-		page.Printf("%sovn-northd: %s\n", terminal.Escape(prefix), northd.Summary())
+		page.Text("%sovn-northd: %s\n", terminal.Escape(prefix), northd.Summary())
 		list("missing", northd.Missing)
 		list("extra", northd.Extra)
 		list("altered", northd.Altered)
@@ -41,7 +42,7 @@ func (r *Report) Print(page *show.Page, prefix string, entries bool) {
 
 func printList(page *show.Page, entries bool, how string, list []Difference) {
 	for _, d := range list {
-		page.Printf("  %s: %s\n", how, terminal.Escape(d.String()))
+		page.Text("  %s: %s\n", how, terminal.Escape(d.String()))
 		if entries {
 			printEntries(page, d)
 		}

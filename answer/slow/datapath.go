@@ -160,11 +160,11 @@ func named(name string) string {
 // print prints the counters.
 func (c counters) print(page *show.Page) {
 	for _, d := range c.Datapaths {
-		page.Printf("\nDatapath%s: %d flows, %d masks, %.1f tried for each packet\n", terminal.Escape(named(d.Name)), d.Flows, d.Masks, d.PerMatch)
-		page.Printf("Packets: %d matched a flow, %d went to ovs-vswitchd, %d were lost on the way\n", d.Hit, d.Missed, d.Lost)
+		page.Text("\nDatapath%s: %d flows, %d masks, %.1f tried for each packet\n", terminal.Escape(named(d.Name)), d.Flows, d.Masks, d.PerMatch)
+		page.Text("Packets: %d matched a flow, %d went to ovs-vswitchd, %d were lost on the way\n", d.Hit, d.Missed, d.Lost)
 	}
 	for _, u := range c.Upcalls {
-		page.Printf("Limit of flows of %s: %d\n", terminal.Escape(u.Datapath), u.Limit)
+		page.Text("Limit of flows of %s: %d\n", terminal.Escape(u.Datapath), u.Limit)
 	}
 	if c.Connections > 0 {
 		page.Printf("Connections: %d (%s)", c.Connections, c.counted)

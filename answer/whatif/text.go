@@ -12,7 +12,7 @@ import (
 // is printed.
 func (r *Result) Print(page *show.Page, asked string, entries bool) {
 	for _, text := range r.Doubts {
-		page.Printf("UNDETERMINED: %s\n", terminal.Escape(text))
+		page.Text("UNDETERMINED: %s\n", terminal.Escape(text))
 	}
 	if r.Trace != nil {
 		page.Printf("%s: %s\n", terminal.Escape(asked), r.Trace.Verdict)
@@ -38,7 +38,7 @@ func printNodes(page *show.Page, entries bool, nodes []NodeResult) {
 
 // print prints the changes of what has a name.
 func (c *Changes) print(page *show.Page, entries bool, name string) {
-	page.Printf("%s: %s\n", terminal.Escape(name), c.Summary())
+	page.Text("%s: %s\n", terminal.Escape(name), c.Summary())
 	printDifferences(page, entries, "added", c.Added)
 	printDifferences(page, entries, "removed", c.Removed)
 	printDifferences(page, entries, "changed", c.Changed)
@@ -53,7 +53,7 @@ func printDifferences(page *show.Page, entries bool, how string, list []Differen
 			page.Printf("  %s: %d more; --detail and -o json list them\n", how, len(list)-i)
 			return
 		}
-		page.Printf("  %s: %s\n", how, terminal.Escape(difference.String()))
+		page.Text("  %s: %s\n", how, terminal.Escape(difference.String()))
 		if !entries {
 			continue
 		}
@@ -75,7 +75,7 @@ func printAssumed(page *show.Page, entries bool, list []string) {
 			page.Printf("assumed: %d more; --detail and -o json list them\n", len(list)-i)
 			return
 		}
-		page.Printf("assumed: %s\n", terminal.Escape(text))
+		page.Text("assumed: %s\n", terminal.Escape(text))
 	}
 }
 

@@ -30,6 +30,14 @@ type Page struct {
 // Printf prints a text.
 func (p *Page) Printf(format string, args ...any) { fmt.Fprintf(p.Out, format, args...) }
 
+// Text prints sentences, each in lines that fit the terminal: those that follow its first one have four blanks more before them.
+func (p *Page) Text(format string, args ...any) {
+	for line := range strings.SplitSeq(strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"), "\n") {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		p.Printf("%s\n", Fold(line, p.Width, indent+"    "))
+	}
+}
+
 // Headline prints a line with a line of asterisks below it.
 func (p *Page) Headline(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)

@@ -65,7 +65,7 @@ func Fold(text string, width int, indent string) string {
 func units(text string) (list []string) {
 	inCommand := false
 	for _, word := range strings.Split(text, " ") {
-		if inCommand {
+		if inCommand = inCommand && !strings.HasPrefix(word, "("); inCommand {
 			list[len(list)-1] += " " + word
 		} else {
 			list = append(list, word)

@@ -27,3 +27,16 @@ func TestFoldBreaksNoCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestTextsKeepTheirIndent prints two lines on a terminal of 30 columns and where there is none.
+func TestTextsKeepTheirIndent(t *testing.T) {
+	for width, want := range map[int]string{
+		30: "  next: on the node,\n      ovn-appctl inc-engine/recompute\n      (before OVN 21.03:\n      recompute)\n    and more\n",
+		0:  "  next: on the node, ovn-appctl inc-engine/recompute (before OVN 21.03: recompute)\n    and more\n",
+	} {
+		var out strings.Builder
+		page := show.Page{Out: &out, Width: width}
+		page.Text("  next: on the node, %s (before OVN 21.03: recompute)\n    and more\n", "ovn-appctl inc-engine/recompute")
+		expect.Equal(t, out.String(), want, width, "columns")
+	}
+}
