@@ -79,7 +79,8 @@ func garble(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-const added = " cookie=0x0, duration=1s, table=0, n_packets=37, n_bytes=3700, priority=60000,tcp,tp_dst=443 actions=drop\n"
+const added = " cookie=0x0, duration=1s, table=0, n_packets=37, n_bytes=3700, " +
+	"priority=60000,tcp,tp_dst=443 actions=drop\n"
 
 // harm is what was done to the reports of nodes of a set, and what check has to say of them.
 type harm struct {
@@ -89,31 +90,44 @@ type harm struct {
 	unjudged string   // a part of what is not judged
 }
 
-// TestDamagedReports checks what is found in reports that are damaged, or of which one thing is not as it was: this one thing, nothing that it only
-// seems to be, and what can no longer be judged.
+// TestDamagedReports checks what is found in reports that are damaged, or of which one thing is not as it was: this
+// one thing, nothing that it only seems to be, and what can no longer be judged.
 func TestDamagedReports(t *testing.T) {
 	t.Run("openstack", func(t *testing.T) {
 		compute1 := []string{"compute1"}
 		harmed(t, sets.Recorded(t, "../../scripts/lab/lab", "openstack"), map[string]harm{
 			"the dumps are cut": {compute1, func(r []report) { r[0].edit(flowsOf("br-int"), cut) },
-				[]string{"dump-flows_br-int is not whole: 1 lines can't be used"}, "drift of compute1: undetermined: 1 line of the recorded dumps"},
+				[]string{"dump-flows_br-int is not whole: 1 lines can't be used"},
+				"drift of compute1: undetermined: 1 line of the recorded dumps"},
 			"garbled dumps and an added flow": {compute1, func(r []report) {
 				r[0].edit(flowsOf("br-int"), func(text string) string { return garble(text) + added })
-			}, []string{"someone added 1 flow to br-int: cookie=0x0,table=0,priority=60000,tcp,tp_dst=443 actions=drop (37 packets) [foreign-flow]",
-				"is not whole: 20 lines can't be used"}, "drift of compute1: undetermined: 20 lines of the recorded dumps"},
-			"the dumps are missing": {compute1, func(r []report) { r[0].remove(flowsOf("br-int")) }, nil, "the flows of br-int of compute1: they were not collected"},
+			}, []string{"someone added 1 flow to br-int: cookie=0x0,table=0,priority=60000,tcp,tp_dst=443 actions=drop " +
+				"(37 packets) [foreign-flow]", "is not whole: 20 lines can't be used"},
+				"drift of compute1: undetermined: 20 lines of the recorded dumps"},
+			"the dumps are missing": {compute1, func(r []report) { r[0].remove(flowsOf("br-int")) }, nil,
+				"the flows of br-int of compute1: they were not collected"},
 			"another tunnel address is set": {compute1, func(r []report) {
 				for _, folder := range []string{"var/lib", "etc"} {
-					r[0].transact(folder+"/openvswitch/conf.db", `["Open_vSwitch",{"op":"mutate","table":"Open_vSwitch","where":[],"mutations":[["external_ids","delete",["set",["ovn-encap-ip"]]],["external_ids","insert",["map",[["ovn-encap-ip","192.168.24.99"]]]]]}]`)
+					r[0].transact(folder+"/openvswitch/conf.db", `["Open_vSwitch",{"op":"mutate","table":"Open_vSwitch",
+						"where":[],"mutations":[["external_ids","delete",["set",["ovn-encap-ip"]]],
+						["external_ids","insert",["map",[["ovn-encap-ip","192.168.24.99"]]]]]}]`)
 				}
-			}, []string{"the tunnel address 192.168.24.99 of the node is not in the southbound database, which has geneve 192.168.24.11 for its chassis"}, ""},
-			"a port is not claimed": {compute1, func(r []report) {
-				r[0].transact("var/lib/ovn/etc/ovnsb_db.db", `["OVN_Southbound",{"op":"update","table":"Port_Binding","where":[["logical_port","==","bd9e8124-4e85-4ce9-8853-39a7c44a644a"]],"row":{"chassis":["set",[]],"up":false}}]`)
-			}, []string{"has interface tapbd9e8124-4e here, and no chassis has claimed it"}, ""},
+			}, []string{"the tunnel address 192.168.24.99 of the node is not in the southbound database, which has geneve " +
+				"192.168.24.11 for its chassis"}, ""},
+			"a port is not claimed": {[]string{"compute1", "gateway"}, func(r []report) {
+				for _, one := range r {
+					one.transact("var/lib/ovn/etc/ovnsb_db.db", `["OVN_Southbound",{"op":"update","table":"Port_Binding",
+						"where":[["logical_port","==","bd9e8124-4e85-4ce9-8853-39a7c44a644a"]],
+						"row":{"chassis":["set",[]],"up":false}}]`)
+				}
+			}, []string{"has interface tapbd9e8124-4e here, and no chassis has claimed it " +
+				"[port-not-claimed] explains: br-int has, and should not have, 1 flow of port vm1 "}, ""},
 		})
 	})
 	t.Run("neutron-routers", func(t *testing.T) {
-		const router, ha = "sos_commands/networking/ip_netns_exec_qrouter-7fbcf5e3*", "sos_commands/networking/ip_netns_exec_qrouter-b4189249*_ip_-d_address_show"
+		const router = "sos_commands/networking/ip_netns_exec_qrouter-7fbcf5e3*"
+		const ha = "sos_commands/networking/ip_netns_exec_qrouter-b4189249*_ip_-d_address_show"
+		const namespace = "qrouter-b4189249-3db7-4ca5-8df4-8ad78d3d086c"
 		both := []string{"network", "network2"}
 		harmed(t, sets.RecordedNamespaces(t, "../../scripts/lab/lab", "neutron-routers"), map[string]harm{
 			"nothing": {both, func([]report) {}, nil, ""},
@@ -128,17 +142,18 @@ func TestDamagedReports(t *testing.T) {
 					found := address.FindString(files.Read(t, files.Only(t, filepath.Join(r[0].dir, ha))))
 					return strings.Replace(text, "\n3: qg-", "\n"+found+"\n3: qg-", 1)
 				})
-			}, []string{"network, network2: the router of network namespace qrouter-b4189249-3db7-4ca5-8df4-8ad78d3d086c is active on each of these nodes",
-				"network2: interface qg-039a6cd4-dc in network namespace qrouter-b4189249-3db7-4ca5-8df4-8ad78d3d086c of port"}, ""},
+			}, []string{"network, network2: the router of network namespace " + namespace + " is active on each of these nodes",
+				"network2: interface qg-039a6cd4-dc in network namespace " + namespace + " of port"}, ""},
 			"no namespaces": {both, func(r []report) { r[1].remove("sos_commands/networking") }, nil,
-				"interface-down of network2: the network namespaces of qr-355e1b48-75, qg-039a6cd4-dc, ha-4b38c89a-9a were not recorded"},
+				"interface-down of network2: the network namespaces of qr-355e1b48-75, qg-039a6cd4-dc, ha-4b38c89a-9a were not"},
 			"nothing but NORMAL": {[]string{"compute2"}, func(r []report) {
 				r[0].edit(flowsOf("br-int"), func(string) string {
 					return "NXST_FLOW reply (xid=0x4):\n cookie=0x0, table=0, priority=0 actions=NORMAL\n"
 				})
-			}, []string{"br-int, the integration bridge of neutron-openvswitch-agent, has one flow, with the action NORMAL"}, ""},
-			"the flows of the tunnels are missing": {[]string{"compute1"}, func(r []report) { r[0].remove(flowsOf("br-tun")) }, nil,
-				"the flows of br-tun of compute1: they were not collected"},
+			}, []string{"br-int, the integration bridge of neutron-openvswitch-agent, has one flow, with the action NORMAL"},
+				""},
+			"the flows of the tunnels are missing": {[]string{"compute1"}, func(r []report) { r[0].remove(flowsOf("br-tun")) },
+				nil, "the flows of br-tun of compute1: they were not collected"},
 		})
 	})
 }
@@ -162,11 +177,17 @@ func harmed(t *testing.T, s *sets.Set, cases map[string]harm) {
 			var lines []string
 			for _, f := range looked.Findings {
 				if f.Rule != "balancer-without-backends" { // the set has one
-					lines = append(lines, check.Line(f))
+					line := check.Line(f)
+					for _, explained := range f.Explains {
+						line += " explains: " + explained.What
+					}
+					lines = append(lines, line)
 				}
 			}
-			if len(lines) != len(c.want) || slices.ContainsFunc(c.want, func(want string) bool { return !strings.Contains(strings.Join(lines, "\n"), want) }) {
-				t.Errorf("found:\n%s\nwant:\n%s", strings.Join(lines, "\n"), strings.Join(c.want, "\n"))
+			found := strings.Join(lines, "\n")
+			lacks := func(want string) bool { return !strings.Contains(found, want) }
+			if len(lines) != len(c.want) || slices.ContainsFunc(c.want, lacks) {
+				t.Errorf("found:\n%s\nwant:\n%s", found, strings.Join(c.want, "\n"))
 			}
 			if len(c.want) > 0 && len(lines) > 0 && !strings.Contains(lines[0], c.want[0]) {
 				t.Errorf("the first is %s, want %s", lines[0], c.want[0])
@@ -197,7 +218,8 @@ func checkReports(t *testing.T, reports map[string]string) *check.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	looked, err := check.Run(t.Context(), opened, check.Options{Programs: rule.Programs{Runtime: runtime.Auto, Runtimes: local.Runtimes}})
+	looked, err := check.Run(t.Context(), opened,
+		check.Options{Programs: rule.Programs{Runtime: runtime.Auto, Runtimes: local.Runtimes}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ type Cluster struct {
 	Committed     map[string]string `json:"committed,omitempty"`
 	Pending       map[string]string `json:"pending,omitempty"`
 	ElectionTimer int64             `json:"election_timer,omitempty"` // in milliseconds
-	Terms         []Term            `json:"terms"`                   // the latest ones, the oldest first
+	Terms         []Term            `json:"terms"`                    // the latest ones, the oldest first
 	// Leader is the UUID of the leader as of the outputs of cluster/status, where no file tells; "" if they name none.
 	Leader string `json:"leader,omitempty"`
 	// Unknown is what cannot be judged from what was given.

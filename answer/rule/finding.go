@@ -40,8 +40,10 @@ type Finding struct {
 	Weight int `json:"-"`
 	// Symptom reports that the finding rather follows from others than causes them: of its severity, it is listed last.
 	Symptom bool `json:"-"`
-	// Causes names the rules whose findings follow from this one if they are about the same nodes.
+	// Causes names the rules whose findings follow from this one if they are about the same nodes, or about the same port where Port is set.
 	Causes []string `json:"-"`
+	// Port is the UUID of the row of Port_Binding that the finding is about, "" for none.
+	Port string `json:"-"`
 }
 
 // Consequence is a finding that follows from another one.
@@ -76,8 +78,11 @@ func Explain(findings []Finding) (list []Finding) {
 	return list
 }
 
-// covers reports whether a finding is about all nodes of another one.
+// covers reports whether a finding is about the port of another one, or without a port, about all of its nodes.
 func (f Finding) covers(other Finding) bool {
+	if f.Port != "" {
+		return f.Port == other.Port
+	}
 	return len(other.Nodes) > 0 && !slices.ContainsFunc(other.Nodes, func(node string) bool { return !slices.Contains(f.Nodes, node) })
 }
 

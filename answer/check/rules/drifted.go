@@ -77,6 +77,9 @@ func driftFindings(report *drift.Report) (list []rule.Finding) {
 			if d := &kind.of[i]; !isForeign(d) {
 				f := differs(report, len(d.Entries), kind.what+" "+d.String())
 				f.Follows = effectOf(d, kind.what == lacks)
+				if d.Row == "Port_Binding" {
+					f.Port = d.UUID
+				}
 				list = append(list, f)
 			}
 		}

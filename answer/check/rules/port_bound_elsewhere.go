@@ -28,7 +28,7 @@ func portBoundElsewhere() rule.Rule {
 			return eachBound(n, func(iface *node.Interface, b ovn.Binding) {
 				for _, c := range others {
 					if c.UUID == b.Chassis && c.UUID != own.UUID && b.Options["requested-chassis"] == "" {
-						found(rule.Finding{What: fmt.Sprintf("interface %s is of %s, which is bound to chassis %s", iface.Name, b.Title(), c.Title()),
+						found(rule.Finding{Port: b.UUID, Causes: []string{"drift"}, What: fmt.Sprintf("interface %s is of %s, which is bound to chassis %s", iface.Name, b.Title(), c.Title()),
 							Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: chassis"},
 							Next:     []rule.Next{rule.Ask("history", "sb", "--record", b.Port)}})
 					}

@@ -30,7 +30,7 @@ func portNotClaimed() rule.Rule {
 				if interfaces[b.Port] > 1 {
 					return
 				}
-				finding := rule.Finding{Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: chassis, up"},
+				finding := rule.Finding{Port: b.UUID, Causes: []string{"drift"}, Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: chassis, up"},
 					Next: []rule.Next{rule.Ask("timeline", "--grep", b.Port), rule.OnTheNode("ovn-appctl -t ovn-controller recompute")}}
 				switch {
 				case b.Chassis == "" && mayBind(b, own) && claims(b.Type):

@@ -29,7 +29,7 @@ func portRequestedElsewhere() rule.Rule {
 				if mayBind(b, own) {
 					return
 				}
-				found(rule.Finding{What: fmt.Sprintf("interface %s is of %s, which was requested for chassis %s", iface.Name, b.Title(), requested),
+				found(rule.Finding{Port: b.UUID, Causes: []string{"drift"}, What: fmt.Sprintf("interface %s is of %s, which was requested for chassis %s", iface.Name, b.Title(), requested),
 					Evidence: []string{"Interface " + iface.Name + " in conf.db: external_ids:iface-id", "Port_Binding " + b.Port + " in the southbound database: options:requested-chassis"},
 					Next:     []rule.Next{rule.Ask("history", "sb", "--record", b.Port)}})
 			})
