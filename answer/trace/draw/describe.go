@@ -141,6 +141,8 @@ func endClass(drawn *answer.Answer, end answer.End) (class, title string) {
 		return "arrived", "\u2713 arrives at "
 	case end.Kind == answer.Delivered:
 		return "", "comes out at "
+	case end.Kind == answer.Dropped && (drawn.Verdict == answer.Reachable || drawn.Verdict == answer.OneWay):
+		return "", "a copy is dropped"
 	case end.Kind == answer.Dropped:
 		return "dropped", "\u2717 dropped"
 	case end.Kind == answer.Answered:

@@ -159,6 +159,19 @@ func TestVerdictAndDropAreRed(t *testing.T) {
 	}
 }
 
+// TestDroppedCopiesAreNotRed draws a packet that is flooded and arrives, and of which a copy is dropped.
+func TestDroppedCopiesAreNotRed(t *testing.T) {
+	var classes []string
+	for _, e := range elements(t, drawn(t, answers.All()["flood"]), false) {
+		if strings.Contains(e.text, "a copy is dropped") {
+			classes = append(classes, e.in...)
+		}
+	}
+	if !slices.Contains(classes, "end ") || slices.Contains(classes, "end dropped") {
+		t.Errorf("the copy is drawn as %q", classes)
+	}
+}
+
 // TestReplyIsBelowFromRightToLeft draws a question from worker-1 to worker-2: worker-1 is
 // on the left in both directions.
 func TestReplyIsBelowFromRightToLeft(t *testing.T) {
