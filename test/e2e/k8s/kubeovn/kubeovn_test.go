@@ -38,7 +38,7 @@ func TestFlowsAreInTheWordsOfKubeOVN(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\npod shop/db1 (port db1.shop)\n",
-		"\nnode node1 (port node-node1)\n",
+		"\nport node/node1 (node-node1)\n",
 		"\nsubnet blue-a to VPC blue (port blue-a-blue)\n",
 		"\nVPC blue to VPC green (router port blue-green)\n",
 		"\nNetworkPolicy shop/db-for-front (ACL priority 2000, drop, tier 2)\n",
@@ -94,6 +94,22 @@ func TestDriftOfRealNodes(t *testing.T) {
 	}
 	if err := n.Tool(t.Context(), "ovn-appctl", "-t", "ovn-controller", "inc-engine/recompute"); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestAnotherBuildDecidesNothing asks what OVN computes where the only programs of the nodes' release are not marked as
+// those of kube-ovn.
+func TestAnotherBuildDecidesNothing(t *testing.T) {
+	need(t)
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	if r := lab.Program.Run("image", "add", "--tag", "stock", lab.Root); r.Code != 0 {
+		t.Fatal(r)
+	}
+	for _, args := range [][]string{{"drift"}, {"what-if", "--", "ovn-nbctl", "lsp-set-enabled", "db1.shop", "disabled"}} {
+		r := lab.Program.Run(append([]string{"-w", lab.Nodes}, args...)...)
+		if said := r.Out + r.Complaints; r.Code != 3 || !strings.Contains(said, "UNDETERMINED") || !strings.Contains(said, "kube-ovn") {
+			t.Error(r)
+		}
 	}
 }
 
