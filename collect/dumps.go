@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/workdir"
 	"ovs-offline/workdir/recording"
@@ -166,7 +167,7 @@ func (d Dump) remarks(dump workdir.Dump) []string {
 		remarks = append(remarks, "no header is above its flows: unless ovs-ofctl ran with --names or --sort, which print none, the dump's beginning was cut off")
 	}
 	if d.Lost > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d lines can't be used; the first: %s", d.Lost, d.first))
+		remarks = append(remarks, fmt.Sprintf("%s can't be used; the first: %s", phrase.Count(d.Lost, "line"), d.first))
 	}
 	if d.OpenFlow == openflow.OpenFlow10 && dump == workdir.Flows {
 		remarks = append(remarks, "only an OpenFlow 1.0 dump could be used: meters and OpenFlow 1.3+ actions are not in its text")

@@ -97,7 +97,7 @@ func TestDamagedReports(t *testing.T) {
 		compute1 := []string{"compute1"}
 		harmed(t, sets.Recorded(t, "../../scripts/lab/lab", "openstack"), map[string]harm{
 			"the dumps are cut": {compute1, func(r []report) { r[0].edit(flowsOf("br-int"), cut) },
-				[]string{"dump-flows_br-int is not whole: 1 lines can't be used"},
+				[]string{"dump-flows_br-int is not whole: 1 line can't be used"},
 				"drift of compute1: undetermined: 1 line of the recorded dumps"},
 			"garbled dumps and an added flow": {compute1, func(r []report) {
 				r[0].edit(flowsOf("br-int"), func(text string) string { return garble(text) + added })

@@ -42,8 +42,11 @@ func (r *Report) count(c *rule.Case, rules []rule.Rule) error {
 func (r *Report) countWithoutDump(c *rule.Case) error {
 	for _, n := range c.Nodes() {
 		dumped, err := n.Dir.DumpedBridges(workdir.Flows)
-		if err != nil || len(dumped) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(dumped) == 0 {
+			continue
 		}
 		bridges, err := n.Bridges()
 		if err != nil {

@@ -101,7 +101,7 @@ func (c bridgeCheck) flows(t *testing.T) {
 // unusable returns the number of lines that the collection could not use.
 func (c bridgeCheck) unusable() int {
 	total := 0
-	for _, m := range regexp.MustCompile(`([0-9]+) lines can't be used`).FindAllStringSubmatch(strings.Join(c.r.report.Remarks, "\n"), -1) {
+	for _, m := range regexp.MustCompile(`([0-9]+) lines? can't be used`).FindAllStringSubmatch(strings.Join(c.r.report.Remarks, "\n"), -1) {
 		var k int
 		fmt.Sscan(m[1], &k)
 		total += k
