@@ -112,7 +112,7 @@ func sandbox(t *testing.T, result *Result) *ovs.Central {
 // asks ovn-trace in a sandbox that only the printed script has filled. In a sweep there are hundreds of ACLs, and the
 // packet passes two nodes.
 func TestAPlantedDropIsFound(t *testing.T) {
-	acls, to := sweep.Count(400, 24), "vm3" // on the node of vm2
+	acls, to := sweep.Count(400, 12), "vm3" // on the node of vm2
 	if sweep.Whole() {
 		to = "vm1"
 	}
