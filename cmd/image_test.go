@@ -173,8 +173,12 @@ func pushImages(t *testing.T, u *imageUser) {
 	reference, _, _ := strings.Cut(pushed, "\n")
 	u.expect(0, `^back\n`, "image", "add", reference, "-t", "back")
 	file := u.home + "/host2.tar"
-	u.expect(0, `"name": "`+file+`"`, "image", "push", "oci-archive:"+file, "--image", "back", "-o", "json")
-	again := file
+	// Both kinds of files are written with what a registry gets. That of docker is not compressed, which takes seconds.
+	to, again := "docker-archive:"+file, file
+	if sweep.Whole() {
+		to = "oci-archive:" + file
+	}
+	u.expect(0, `"name": ".*`+file+`[:"]`, "image", "push", to, "--image", "back", "-o", "json")
 	if sweep.Whole() { // a registry gets what a file gets
 		again = host + "/again:1"
 		u.expect(0, `"name": "`+again+`@sha256:`, "image", "push", again, "--image", "back", "-o", "json")
@@ -200,12 +204,14 @@ func pushImages(t *testing.T, u *imageUser) {
 			t.Errorf("%s does not hold the program that pushed it: %v", i.Name, err)
 		}
 	}
-	u.expect(1, `file already exists; --force replaces it`, "image", "push", "oci-archive:"+file)
+	u.expect(1, `file already exists; --force replaces it`, "image", "push", to)
 	u.expect(2, `push takes DESTINATION`, "image", "push")
 	u.expect(2, `put oci-archive: or docker-archive: in front`, "image", "push", "./host2.tar")
 	u.expect(2, `images in podman are pushed with podman push`, "--runtime", "podman", "image", "push", host+"/x")
 	u.expect(1, `no image nosuch`, "image", "push", host+"/net/x", "--image", "nosuch")
-	u.expect(1, `pushing 127.0.0.1:1/net/x:ovs-`, "image", "push", "127.0.0.1:1/net/x")
+	if sweep.Whole() { // the layers are packed before a registry is asked; TestAFailedWriteLeavesNothing has a small image
+		u.expect(1, `pushing 127.0.0.1:1/net/x:ovs-`, "image", "push", "127.0.0.1:1/net/x")
+	}
 	u.expect(0, `(?m)^back\t`, "__complete", "image", "push", "--image", "b")
 	u.expect(0, `^removed back\nremoved again`, "image", "rm", "back", "again")
 }
