@@ -130,7 +130,8 @@ func (p pusher) push(ctx context.Context, list []entry) error {
 			continue
 		}
 		e := list[bad]
-		list = slices.Delete(list, bad, bad+1)
+		copy(list[1:], list[:bad]) // a list can have a million entries behind the bad one
+		list = list[1:]
 		if _, _, unparsed := parseError(err); n > 1 && !unparsed {
 			err = p.send(ctx, []entry{e})
 		}
