@@ -38,7 +38,7 @@ func (r *Report) count(c *rule.Case, rules []rule.Rule) error {
 	return cmp.Or(err, r.countWithoutOVN(c), r.countWithoutDump(c))
 }
 
-// countWithoutDump notes the bridges of which no flows were collected, of nodes with flows of other bridges.
+// countWithoutDump notes the bridges without recorded flows, where flows of other bridges of the node were recorded.
 func (r *Report) countWithoutDump(c *rule.Case) error {
 	for _, n := range c.Nodes() {
 		dumped, err := n.Dir.DumpedBridges(workdir.Flows)
@@ -76,7 +76,7 @@ func (r *Report) countWithoutOVN(c *rule.Case) error {
 			case d.NB == nil:
 				r.Unjudged = append(r.Unjudged, fmt.Sprintf("what a database of OVN shows: %s uses OVN, and no database of its deployment was collected: %s", n.Name, whyNone(n)))
 			case southbound:
-				r.Unjudged = append(r.Unjudged, fmt.Sprintf("what the southbound database shows: %s uses OVN, and that of its deployment was not collected: %s", n.Name, whyNone(n)))
+				r.Unjudged = append(r.Unjudged, fmt.Sprintf("what the southbound database shows: %s uses OVN, and no southbound database of its deployment was collected: %s", n.Name, whyNone(n)))
 			}
 		}
 	}

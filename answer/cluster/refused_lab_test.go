@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strings"
@@ -36,11 +37,11 @@ func repaired(t *testing.T) bool {
 	l.asks(joining, leader)
 	joining.Signal(syscall.SIGSTOP)
 	leader.Signal(syscall.SIGCONT)
-	isAdding := within(func() bool { return strings.Contains(leader.Log(), "starting to add server") })
+	isAdding := l.within(func() bool { return strings.Contains(leader.Log(), "starting to add server") })
 	claim()
-	leads := within(func() bool { return strings.Contains(leader.Status(), "Leader: self") })
+	leads := l.within(func() bool { return strings.Contains(leader.Status(), "Leader: self") })
 	joining.Signal(syscall.SIGCONT)
-	waits := isAdding && leads && within(func() bool { return strings.Contains(leader.Log(), "failed (in progress)") })
+	waits := isAdding && leads && l.within(func() bool { return strings.Contains(leader.Log(), "failed (in progress)") })
 	if !waits || strings.Contains(joining.Status(), "Status: cluster member") {
 		return false
 	}
@@ -52,17 +53,14 @@ func repaired(t *testing.T) bool {
 }
 
 // within reports whether a condition holds within five seconds.
-func within(holds func() bool) bool {
-	for range 50 {
-		if holds() {
-			return true
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return false
+func (l *lab) within(holds func() bool) bool {
+	ctx, cancel := context.WithTimeout(l.t.Context(), 5*time.Second)
+	defer cancel()
+	return ovs.Until(ctx, "what may not come", holds) == nil
 }
 
-// asks starts a server that joins, while the leader does not run, and returns when it has asked the leader.
+// asks starts a server that joins, while the leader does not run, and returns when it is connected with it:
+// nothing shows that its request is on its way.
 func (l *lab) asks(joining, leader *ovs.Member) {
 	l.t.Helper()
 	leader.Signal(syscall.SIGSTOP)
@@ -70,7 +68,6 @@ func (l *lab) asks(joining, leader *ovs.Member) {
 	l.Wait("the server is connected with the leader", func() bool {
 		return strings.Contains(joining.Log(), leader.Address+": connected")
 	})
-	time.Sleep(500 * time.Millisecond) // nothing shows that the request is on its way
 }
 
 // laterTerm connects with the leader as another member does (ovsdb/raft-rpc.h), and returns the function that tells it
