@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -85,6 +86,9 @@ func (o *reachOptions) run(command *cobra.Command, args []string) error {
 	if err := o.chooseSenders(args); err != nil {
 		return err
 	}
+	if len(args) == 2 && !isFolder(args[0]) && !isFolder(args[1]) {
+		return show.Advise(fault.Usagef("neither %s nor %s is a folder, and reach compares two; to ask about endpoints", args[0], args[1]), "", "reach", "--from", args[0], "--to", args[1])
+	}
 	if len(args) == 2 {
 		return o.compare(command.Context(), args[0], args[1])
 	}
@@ -99,6 +103,11 @@ func (o *reachOptions) run(command *cobra.Command, args []string) error {
 		return err
 	}
 	return worst(o.matrix(command.Context(), matrix), inDoubt(session))
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // chooseSenders reads --node.

@@ -102,6 +102,9 @@ func (o *traceOptions) runCapture(ctx context.Context, session *trace.Session, a
 // printCapture prints what becomes of the packets of --pcap.
 func (o *traceOptions) printCapture(captured *trace.Captured) error {
 	return o.emit(captured, func(page *show.Page) {
+		if len(captured.Sent) > 0 {
+			page.Printf("PACKETS\n")
+		}
 		for _, sent := range captured.Sent {
 			page.Printf("%5d  %s\n       %s\n", sent.Packets, terminal.Escape(sent.Describe()), terminal.Escape(sent.Outcome()))
 			o.writeMore(sent.Answer)

@@ -468,16 +468,6 @@ func flowFaults() []fault {
 			plant: `ofctl@gateway add-flow br-int cookie=0x1234567,table=0,priority=60000,dl_type=0x88b5,actions=drop
 				ofctl@gateway add-flow br-int cookie=0x1234567,table=9,priority=60000,ipv6,actions=resubmit(,10)`,
 			undo: `ofctl@gateway del-flows br-int cookie=0x1234567/-1`},
-		{name: "a person adds a flow without a cookie", rule: "foreign-flow", dumps: true,
-			says:  "compute2: someone added 1 flow to br-int: cookie=0x0,table=9,priority=60000,udp,tp_dst=9999 actions=drop",
-			plant: `ofctl@compute2 add-flow br-int table=9,priority=60000,udp,tp_dst=9999,actions=drop`,
-			undo:  `ofctl@compute2 --strict del-flows br-int table=9,priority=60000,udp,tp_dst=9999`},
-		{name: "a script adds flows without a cookie", rule: "foreign-flow", beside: true,
-			says: "gateway: someone added 2 flows to br-int: cookie=0x0",
-			plant: `ofctl@gateway add-flow br-int table=9,priority=60000,dl_type=0x88b6,actions=drop
-				ofctl@gateway add-flow br-int table=9,priority=60001,ipv6,actions=resubmit(,10)`,
-			undo: `ofctl@gateway --strict del-flows br-int table=9,priority=60000,dl_type=0x88b6
-				ofctl@gateway --strict del-flows br-int table=9,priority=60001,ipv6`},
 		{name: "a security group has a rule twice", rule: "rule-twice", says: "2 rules have one match at one priority",
 			beside: true,
 			plant:  `nb acl-add {pg web} to-lport 1234 "outport == @{pg web} && udp.dst == 1234" allow-related -- --id=@a create ACL direction=to-lport priority=1234 match="\"outport == @{pg web} && udp.dst == 1234\"" action=drop -- add Port_Group {pg web} acls @a`,
@@ -487,6 +477,16 @@ func flowFaults() []fault {
 			says: "became 1200 flows: 40 nw_src x 30 tp_dst", beside: true, causes: []string{"drift"},
 			plant: `multiply@gateway br-int {nb ACL name=snmp _uuid}`,
 			undo:  `ofctl@gateway del-flows br-int table=44,tcp,nw_src=10.66.0.0/16`},
+		{name: "a person adds a flow without a cookie", rule: "foreign-flow", dumps: true, here: true,
+			says:  "compute2: someone added 1 flow to br-int: cookie=0x0,table=9,priority=60000,udp,tp_dst=9999 actions=drop",
+			plant: `ofctl@compute2 add-flow br-int table=9,priority=60000,udp,tp_dst=9999,actions=drop`,
+			undo:  `ofctl@compute2 --strict del-flows br-int table=9,priority=60000,udp,tp_dst=9999`},
+		{name: "a script adds flows without a cookie", rule: "foreign-flow", beside: true, here: true,
+			says: "gateway: someone added 2 flows to br-int: cookie=0x0",
+			plant: `ofctl@gateway add-flow br-int table=9,priority=60000,dl_type=0x88b6,actions=drop
+				ofctl@gateway add-flow br-int table=9,priority=60001,ipv6,actions=resubmit(,10)`,
+			undo: `ofctl@gateway --strict del-flows br-int table=9,priority=60000,dl_type=0x88b6
+				ofctl@gateway --strict del-flows br-int table=9,priority=60001,ipv6`},
 		{name: "flows make a loop", rule: "recursion-too-deep",
 			says: "packets of bridge br-ex went through more than 64 resubmits", logs: true,
 			plant: `ofctl@compute1 add-flow br-ex priority=9,dl_type=0x88b5,actions=resubmit(,0)

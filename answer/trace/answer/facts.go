@@ -40,9 +40,9 @@ func (a *Answer) Headline() string {
 	return a.arrival()
 }
 
-// where describes where a packet was dropped, from the node to the stage.
+// where describes where a packet was dropped, from the node to the stage. The name of a stage has its pipeline.
 func (d *Drop) where() string {
-	words := []string{d.Node, cmp.Or(d.Datapath, d.OnBridge, d.Bridge), d.Pipeline}
+	words := []string{d.Node, cmp.Or(d.Datapath, d.OnBridge, d.Bridge)}
 	switch {
 	case d.Stage == (Stage{Rule: d.Rule}):
 		return "dropped on " + d.Location.String()
@@ -51,7 +51,7 @@ func (d *Drop) where() string {
 	case d.Name != "":
 		words = append(words, "stage "+d.Name)
 	default:
-		words = append(words, fmt.Sprint("table ", d.Table))
+		words = append(words, d.Pipeline, fmt.Sprint("table ", d.Table))
 	}
 	return "dropped on " + strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
 }

@@ -29,7 +29,7 @@ func TestShortFormNamesVerdictPlaceAndRule(t *testing.T) {
            entry
 `
 	for name, want := range map[string]string{
-		"dropped": `UNREACHABLE  dropped on worker-2, switch worker-2, egress, stage ls_out_acl_eval
+		"dropped": `UNREACHABLE  dropped on worker-2, switch worker-2, stage ls_out_acl_eval
   reason   ACL
   rule     NetworkPolicy ns2/deny-all (ACL priority 1000, drop)
   path     worker-1 br-int -> backend 10.244.2.7:5432 (1 of 1) -> geneve ->
@@ -41,7 +41,7 @@ func TestShortFormNamesVerdictPlaceAndRule(t *testing.T) {
   rule     route 10.244.2.0/24 by way of rtos-worker-2
            NetworkPolicy ns2/allow-web (ACL priority 1001, allow-related)
   path     worker-1 br-int -> geneve -> worker-2 br-int
-  return   UNREACHABLE: dropped on worker-2, switch worker-2, ingress, stage
+  return   UNREACHABLE: dropped on worker-2, switch worker-2, stage
            ls_in_pre_stateful
            reason: no route
            rule: route 10.244.1.0/24 is missing in ovn_cluster_router
