@@ -90,7 +90,7 @@ func Run(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Re
 		run.report.UnknownErrors += n.UnknownErrors
 	}
 	run.report.Findings = rule.Explain(fold(run.report.Findings))
-	rule.Sort(run.report.Findings)
+	slices.Sort(run.report.Unjudged)
 	return run.report, nil
 }
 

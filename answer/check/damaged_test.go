@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,15 @@ import (
 type report struct {
 	t   *testing.T
 	dir string
+}
+
+// unpacked returns the report of a node of a set.
+func unpacked(t *testing.T, s *sets.Set, node string) report {
+	archive, err := s.Report(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report{t, files.Only(t, filepath.Join(captures.Unpack(t, archive), "*"))}
 }
 
 // edit changes each file of the report that a pattern matches.
@@ -145,7 +155,7 @@ func TestDamagedReports(t *testing.T) {
 			}, []string{"network, network2: the router of network namespace " + namespace + " is active on each of these nodes",
 				"network2: interface qg-039a6cd4-dc in network namespace " + namespace + " of port"}, ""},
 			"no namespaces": {both, func(r []report) { r[1].remove("sos_commands/networking") }, nil,
-				"interface-down of network2: the network namespaces of qr-355e1b48-75, qg-039a6cd4-dc, ha-4b38c89a-9a were not"},
+				"interface-down of network2: the network namespaces of ha-4b38c89a-9a, qg-039a6cd4-dc, qr-355e1b48-75 were not"},
 			"nothing but NORMAL": {[]string{"compute2"}, func(r []report) {
 				r[0].edit(flowsOf("br-int"), func(string) string {
 					return "NXST_FLOW reply (xid=0x4):\n cookie=0x0, table=0, priority=0 actions=NORMAL\n"
@@ -165,12 +175,8 @@ func harmed(t *testing.T, s *sets.Set, cases map[string]harm) {
 			var reports []report
 			paths := map[string]string{}
 			for _, node := range c.nodes {
-				archive, err := s.Report(node)
-				if err != nil {
-					t.Fatal(err)
-				}
-				reports = append(reports, report{t, files.Only(t, filepath.Join(captures.Unpack(t, archive), "*"))})
-				paths[node] = reports[len(reports)-1].dir
+				one := unpacked(t, s, node)
+				reports, paths[node] = append(reports, one), one.dir
 			}
 			c.harm(reports)
 			looked := checkReports(t, paths)
@@ -197,6 +203,68 @@ func harmed(t *testing.T, s *sets.Set, cases map[string]harm) {
 			}
 		})
 	}
+}
+
+// TestFindingsDoNotDependOnTheOrderOfRows checks that damaged reports give the same findings in the same order and words if their rows have
+// other UUIDs, and ovs-vsctl printed them in another order.
+func TestFindingsDoNotDependOnTheOrderOfRows(t *testing.T) {
+	t.Run("openstack", func(t *testing.T) {
+		reordered(t, sets.Recorded(t, "../../scripts/lab/lab", "openstack"), unclaim)
+	})
+	t.Run("kubernetes-ic", func(t *testing.T) {
+		reordered(t, sets.Recorded(t, "../../scripts/lab/lab", "kubernetes-ic"), unclaim)
+	})
+	t.Run("neutron-routers", func(t *testing.T) {
+		reordered(t, sets.RecordedNamespaces(t, "../../scripts/lab/lab", "neutron-routers"), func(r report) {
+			r.remove("sos_commands/networking")
+		})
+	})
+}
+
+// reordered compares what is found in the harmed reports of a set with what is found in their copies with other UUIDs.
+func reordered(t *testing.T, s *sets.Set, harm func(r report)) {
+	paths, others := map[string]string{}, map[string]string{}
+	for _, node := range s.Nodes {
+		one, other := unpacked(t, s, node), unpacked(t, s, node)
+		harm(one)
+		harm(other)
+		other.edit("sos_commands/openvswitch/*vsctl*list_*", func(text string) string {
+			rows := strings.Split(strings.TrimSpace(text), "\n\n")
+			slices.Reverse(rows)
+			return strings.Join(rows, "\n\n") + "\n"
+		})
+		paths[node], others[node] = one.dir, other.dir
+	}
+	if err := sets.Renumber(slices.Collect(maps.Values(others))...); err != nil {
+		t.Fatal(err)
+	}
+	findings := func(paths map[string]string) string {
+		var lines []string
+		looked := checkReports(t, paths)
+		for _, f := range looked.Findings {
+			if f.Rule != "drift" { // ovn-controller floods to the ports in the order of their rows
+				lines = append(lines, check.Line(f))
+			}
+		}
+		return strings.Join(append(lines, looked.Unjudged...), "\n")
+	}
+	if want, got := findings(paths), findings(others); want != got {
+		t.Errorf("findings:\n%s\nin another order:\n%s", want, got)
+	} else if strings.Count(want, "\n") < 3 {
+		t.Errorf("little is found: %s", want)
+	}
+}
+
+// unclaim makes a report in which no chassis has claimed a port, and no interface has a link.
+func unclaim(r report) {
+	const southbound = "var/lib/ovn/etc/ovnsb_db.db"
+	if _, err := os.Stat(filepath.Join(r.dir, southbound)); err == nil {
+		r.transact(southbound, `["OVN_Southbound",{"op":"update","table":"Port_Binding","where":[["type","==",""]],
+			"row":{"chassis":["set",[]],"up":false}}]`)
+	}
+	r.edit("sos_commands/*/*list_[iI]nterface", func(text string) string {
+		return regexp.MustCompile(`(?m)^(admin|link)_state( *): up`).ReplaceAllString(text, "${1}_state${2}: down")
+	})
 }
 
 // checkReports collects the report of each node and checks them together.

@@ -1,7 +1,9 @@
 package rule
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"ovs-offline/internal/ovn"
@@ -99,7 +101,7 @@ func (n *Node) BridgeOutput(bridge string, name recording.Name) (string, error) 
 	return text, err
 }
 
-// Printed returns the rows of a table of the OVS database as ovs-vsctl list printed them, with the states that no database file holds: of
+// Printed returns the rows of a table of the OVS database in the order of their names, as ovs-vsctl list printed them, with the states that no database file holds: of
 // a table that was printed in part, only if each row has the columns. It returns none where that was not recorded. whole reports that these
 // are all rows of the table.
 func (n *Node) Printed(table string, columns ...string) (rows []ovsdb.Record, whole bool, err error) {
@@ -110,14 +112,19 @@ func (n *Node) Printed(table string, columns ...string) (rows []ovsdb.Record, wh
 	if ok {
 		defer file.Close()
 		rows, err = ovsdb.Listing(file)
-		return rows, true, err
+		return byName(rows), true, err
 	}
 	known, part, err := n.known(table)
 	if err != nil || !part || len(columns) == 0 || !known.Has(columns...) {
 		return nil, false, err
 	}
 	tables, err := dbfile.PrintedTables(context.Background(), n.Dir.HostRecorded(workdir.HostParts(workdir.OVS)))
-	return tables[table], known.All, err
+	return byName(tables[table]), known.All, err
+}
+
+func byName(rows []ovsdb.Record) []ovsdb.Record {
+	slices.SortStableFunc(rows, func(a, b ovsdb.Record) int { return cmp.Compare(a.Column("name"), b.Column("name")) })
+	return rows
 }
 
 // known returns what is known of a table of the OVS database that was printed in part.

@@ -53,9 +53,10 @@ type Consequence struct {
 	What  string   `json:"what"`
 }
 
-// Explain lists each finding that follows from another one under that one, and what follows from both under the first of them. No rule
-// may be the cause of its own cause.
+// Explain returns findings in their order, and each one that follows from another one under that one. What follows from several is under the
+// first of them. No rule may be the cause of its own cause.
 func Explain(findings []Finding) (list []Finding) {
+	Sort(findings) // the rules that look at the same time find in any order
 	cause := func(i int) int {
 		return slices.IndexFunc(findings, func(c Finding) bool { return slices.Contains(c.Causes, findings[i].Rule) && c.covers(findings[i]) })
 	}
@@ -75,6 +76,7 @@ func Explain(findings []Finding) (list []Finding) {
 			list = append(list, f)
 		}
 	}
+	Sort(list)
 	return list
 }
 

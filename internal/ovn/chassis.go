@@ -3,6 +3,7 @@ package ovn
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strings"
 
 	"ovs-offline/pkg/ovsdb"
@@ -56,7 +57,7 @@ func ChassisConfig(row ovsdb.Row) map[string]string {
 	return config
 }
 
-// ReadChassis returns the chassis of a southbound database, in the order of its rows. With an error, it returns the chassis before the row
+// ReadChassis returns the chassis of a southbound database, in the order of their names. With an error, it returns the chassis before the row
 // that can't be read.
 func ReadChassis(sb Database) (all []Chassis, err error) {
 	encaps := map[string]Encap{}
@@ -74,7 +75,9 @@ func ReadChassis(sb Database) (all []Chassis, err error) {
 				c.Encaps = append(c.Encaps, encap)
 			}
 		}
+		slices.SortFunc(c.Encaps, func(a, b Encap) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.IP, b.IP)) })
 		all = append(all, c)
 	}, "name", "hostname", "encaps", "external_ids", "other_config", "transport_zones", "vtep_logical_switches")
+	slices.SortStableFunc(all, func(a, b Chassis) int { return cmp.Compare(a.Name, b.Name) })
 	return all, err
 }

@@ -11,7 +11,8 @@ import (
 	"ovs-offline/pkg/ovsdb"
 )
 
-// Northbound is the logical network of a northbound database. Its lists are in the order of the rows.
+// Northbound is the logical network of a northbound database. Its lists, and those of a switch or router, are in the order of the
+// names, because an answer must not depend on the UUIDs of rows.
 type Northbound struct {
 	Switches    []*Switch
 	SwitchPorts []*SwitchPort
@@ -169,15 +170,22 @@ func (n *Northbound) readSwitches(nb Database) error {
 	}); err != nil {
 		return err
 	}
-	return EachSwitch(nb, func(s *Switch) {
+	sortPorts := func(list []*SwitchPort) {
+		slices.SortFunc(list, func(a, b *SwitchPort) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	sortPorts(n.SwitchPorts)
+	err := EachSwitch(nb, func(s *Switch) {
 		for _, uuid := range s.PortUUIDs {
 			if p := ports[uuid]; p != nil {
 				p.Switch = s
 				s.Ports = append(s.Ports, p)
 			}
 		}
+		sortPorts(s.Ports)
 		n.Switches = append(n.Switches, s)
 	})
+	slices.SortStableFunc(n.Switches, func(a, b *Switch) int { return cmp.Compare(a.Name, b.Name) })
+	return err
 }
 
 func (n *Northbound) readRouters(nb Database) error {
@@ -185,19 +193,23 @@ func (n *Northbound) readRouters(nb Database) error {
 	if err := EachRouterPort(nb, func(p *RouterPort) { ports[p.UUID], n.RouterPorts[p.Name] = p, p }); err != nil {
 		return err
 	}
-	return EachRouter(nb, func(r *Router) {
+	err := EachRouter(nb, func(r *Router) {
 		for _, uuid := range r.PortUUIDs {
 			if p := ports[uuid]; p != nil {
 				p.Router = r
 				r.Ports = append(r.Ports, p)
 			}
 		}
+		slices.SortFunc(r.Ports, func(a, b *RouterPort) int { return cmp.Compare(a.Name, b.Name) })
 		n.Routers = append(n.Routers, r)
 	})
+	slices.SortStableFunc(n.Routers, func(a, b *Router) int { return cmp.Compare(a.Name, b.Name) })
+	return err
 }
 
 func (n *Northbound) readBalancers(nb Database) (err error) {
 	if err = EachBalancer(nb, func(b *Balancer) { n.Balancers = append(n.Balancers, b) }); err == nil {
+		slices.SortStableFunc(n.Balancers, func(a, b *Balancer) int { return cmp.Compare(a.Name, b.Name) })
 		n.Groups, err = BalancerGroups(nb)
 	}
 	return err

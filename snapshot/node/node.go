@@ -1,7 +1,9 @@
 package node
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 
 	"ovs-offline/pkg/ovsdb"
 	"ovs-offline/pkg/ovsdb/file"
@@ -32,7 +34,7 @@ type Interface struct {
 	IDs, Options map[string]string
 }
 
-// Bridges reads the bridges of an OVS database; a nil database has none.
+// Bridges reads the bridges of an OVS database, in the order of their names, as their ports and interfaces are; a nil database has none.
 func Bridges(conf *file.Index) ([]*Bridge, error) {
 	if conf == nil {
 		return nil, nil
@@ -65,8 +67,10 @@ func Bridges(conf *file.Index) ([]*Bridge, error) {
 				bridge.Ports = append(bridge.Ports, port)
 			}
 		}
+		slices.SortFunc(bridge.Ports, func(a, b *Port) int { return cmp.Compare(a.Name, b.Name) })
 		bridges = append(bridges, bridge)
 	}
+	slices.SortFunc(bridges, func(a, b *Bridge) int { return cmp.Compare(a.Name, b.Name) })
 	return bridges, nil
 }
 
@@ -79,6 +83,7 @@ func newPort(row ovsdb.Row, interfaces map[string]*Interface) *Port {
 			port.Interfaces = append(port.Interfaces, iface)
 		}
 	}
+	slices.SortFunc(port.Interfaces, func(a, b *Interface) int { return cmp.Compare(a.Name, b.Name) })
 	return port
 }
 

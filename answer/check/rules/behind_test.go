@@ -55,7 +55,6 @@ func TestConsequencesAreListedUnderTheirCause(t *testing.T) {
 		"two steps": {[]rule.Finding{drift("node1"), cause, root}, []rule.Finding{root}},
 	} {
 		got := rule.Explain(c.findings)
-		rule.Sort(got)
 		var rules, want []string
 		for _, f := range got {
 			rules = append(rules, f.Rule)
