@@ -66,7 +66,7 @@ func (t *Top) examineProducts(ctx context.Context) error {
 		}
 	}
 	for _, list := range []*[]Product{&t.Products, &t.Conjunctions} {
-		slices.SortStableFunc(*list, func(a, b Product) int { return cmp.Compare(b.Flows, a.Flows) })
+		slices.SortStableFunc(*list, func(a, b Product) int { return cmp.Or(cmp.Compare(b.Flows, a.Flows), cmp.Compare(a.Name, b.Name)) })
 		if t.limit > 0 && len(*list) > t.limit {
 			*list = (*list)[:t.limit]
 		}

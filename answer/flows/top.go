@@ -187,8 +187,7 @@ func (t *Top) name(ctx context.Context) error {
 			return nodeError(source.Name, err)
 		}
 	}
-	distinguish(t.Costs)
-	distinguish(t.NeverHit)
+	t.Costs, t.NeverHit = t.listed(t.Costs), t.listed(t.NeverHit)
 	return nil
 }
 
@@ -366,13 +365,13 @@ func (c *counter) top(sources []Source) *Top {
 	for _, flows := range c.unknown {
 		sums.Unknown += flows
 	}
-	for i, cost := range all {
+	for _, cost := range all {
 		sums.Counted += cost.Flows
-		if c.within(i) {
+		if c.mayBeListed(sums.Costs, cost) {
 			sums.Costs = append(sums.Costs, *cost)
 		}
 		if cost.Packets == 0 && cost.Counted {
-			if c.within(sums.Never) {
+			if c.mayBeListed(sums.NeverHit, cost) {
 				sums.NeverHit = append(sums.NeverHit, *cost)
 			}
 			sums.Never++
@@ -381,7 +380,24 @@ func (c *counter) top(sources []Source) *Top {
 	return sums
 }
 
-func (c *counter) within(i int) bool { return c.limit == 0 || i < c.limit }
+// mayBeListed reports whether a cost, which comes after the others of a list, may be within its limit: of as many flows as
+// the last of them, the first by name are, and the costs have no names yet.
+func (c *counter) mayBeListed(list []Cost, cost *Cost) bool {
+	const mostEqual = 1000
+	return c.limit == 0 || len(list) < c.limit || list[c.limit-1].Flows == cost.Flows && len(list) < c.limit+mostEqual
+}
+
+// listed returns the costs that are listed, in order.
+func (t *Top) listed(list []Cost) []Cost {
+	slices.SortStableFunc(list, func(a, b Cost) int {
+		return cmp.Or(b.Flows-a.Flows, strings.Compare(a.Name, b.Name), strings.Compare(a.match, b.match))
+	})
+	if t.limit > 0 && len(list) > t.limit {
+		list = list[:t.limit]
+	}
+	distinguish(list)
+	return list
+}
 
 // manyFlowsOfOne is the number of flows of one rule in one table from which it may be a
 // product.

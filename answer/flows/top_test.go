@@ -32,6 +32,42 @@ func count(t *testing.T, sources []Source, by By, limit int) *Top {
 	return top
 }
 
+// TestCostsDoNotDependOnUUIDs lists what costs the most of a set, and of the set with other UUIDs.
+func TestCostsDoNotDependOnUUIDs(t *testing.T) {
+	s := sets.Recorded(t, "../../scripts/lab/lab", "openstack")
+	var sources, others []Source
+	var reports []string
+	for _, node := range s.Nodes {
+		archive, err := s.Report(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, Source{node, collected.Report(t, archive)})
+		reports = append(reports, captures.Unpack(t, archive))
+	}
+	if err := sets.Renumber(reports...); err != nil {
+		t.Fatal(err)
+	}
+	for i, node := range s.Nodes {
+		others = append(others, Source{node, collected.Report(t, reports[i])})
+	}
+	for _, by := range []By{ByRule, ByACL, ByRoute} {
+		names := func(sources []Source) (names []string) {
+			top := count(t, sources, by, 10)
+			for _, c := range slices.Concat(top.Costs, top.NeverHit) {
+				names = append(names, c.Name)
+			}
+			for _, p := range slices.Concat(top.Products, top.Conjunctions) {
+				names = append(names, p.Name)
+			}
+			return names
+		}
+		if want, got := names(sources), names(others); !slices.Equal(got, want) || len(want) < 3 {
+			t.Errorf("by %s:\n%s\nwith other UUIDs:\n%s", by, strings.Join(want, "\n"), strings.Join(got, "\n"))
+		}
+	}
+}
+
 // TestSumsAreThoseOfTheDump adds up by table and by node, and compares with the lines of
 // the dumps.
 func TestSumsAreThoseOfTheDump(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,8 +14,9 @@ import (
 // rowKey matches the UUID of a row in a record of a database file.
 var rowKey = regexp.MustCompile(`"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})":[{n]`)
 
-// uuidOrCookie matches a UUID, or a cookie, which has its first 32 bits without leading zeros (ovn-architecture(7)).
-var uuidOrCookie = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\bcookie=0x[0-9a-f]{1,8}\b`)
+// reference matches a UUID; the first 32 bits of one as a logical flow has them of its rule; and a cookie, which has them without leading zeros
+// (ovn-architecture(7)).
+var reference = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|("stage-hint",")([0-9a-f]{8})\b|\b(cookie=0x)([0-9a-f]{1,8})\b`)
 
 // Renumber gives each row of the databases of unpacked reports another UUID, in all their files: its complement, so that rows that are sorted by
 // UUID come in the opposite order.
@@ -32,19 +34,15 @@ func Renumber(reports ...string) error {
 		return err
 	}
 	change := func(text string) string {
-		return uuidOrCookie.ReplaceAllStringFunc(text, func(found string) string {
-			digits, isCookie := strings.CutPrefix(found, "cookie=0x")
-			if isCookie {
-				digits = strings.Repeat("0", 8-len(digits)) + digits
-			}
-			if !known[digits] {
+		return reference.ReplaceAllStringFunc(text, func(found string) string {
+			parts := slices.DeleteFunc(reference.FindStringSubmatch(found)[1:], func(part string) bool { return part == "" })
+			before, digits := strings.Join(parts[:len(parts)-1], ""), parts[len(parts)-1]
+			if full := strings.Repeat("0", max(0, 8-len(digits))) + digits; !known[full] {
 				return found
+			} else if digits = complement(full); before == "cookie=0x" {
+				digits = strings.TrimLeft(digits, "0")
 			}
-			digits = complement(digits)
-			if isCookie {
-				return "cookie=0x" + strings.TrimLeft(digits, "0")
-			}
-			return digits
+			return before + digits
 		})
 	}
 	return eachFile(reports, func(path, text string) error {
