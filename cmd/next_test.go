@@ -231,8 +231,6 @@ func valueOf(arg ast.Expr, before []string) string {
 		return value
 	}
 	switch last := before[len(before)-1]; {
-	case last == "inspect":
-		return "../testdata/captures/ovn-openstack-compute" // the source exists, or there is no such step
 	case last == "--table" && before[0] == "history":
 		return "Port_Binding"
 	case last == "--table":

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ovs-offline/answer/check"
 	"ovs-offline/answer/rule"
@@ -100,8 +101,8 @@ type harm struct {
 	unjudged string   // a part of what is not judged
 }
 
-// TestDamagedReports checks what is found in reports that are damaged, or of which one thing is not as it was: this
-// one thing, nothing that it only seems to be, and what can no longer be judged.
+// TestDamagedReports changes one thing in reports, and checks that this thing is found, that nothing else is, and that
+// check says what it can no longer judge.
 func TestDamagedReports(t *testing.T) {
 	t.Run("openstack", func(t *testing.T) {
 		compute1 := []string{"compute1"}
@@ -115,7 +116,13 @@ func TestDamagedReports(t *testing.T) {
 				"(37 packets) [foreign-flow]", "is not whole: 20 lines can't be used"},
 				"drift of compute1: undetermined: 20 lines of the recorded dumps"},
 			"the dumps are missing": {compute1, func(r []report) { r[0].remove(flowsOf("br-int")) }, nil,
-				"the flows of br-int of compute1: they were not collected"},
+				"data-missing: the flows of br-int of compute1 were not collected"},
+			"the dumps of one node are missing": {[]string{"compute1", "gateway"}, func(r []report) { r[0].remove(flowsOf("br-int")) },
+				[]string{"compute1: the flows of br-int were not collected, as those of gateway were [data-missing]"},
+				"drift of compute1: undetermined: the flows of br-int were not collected"},
+			"the dumps end within a flow that is left a flow": {compute1, func(r []report) {
+				r[0].edit(flowsOf("br-int"), func(text string) string { return strings.TrimSuffix(text, "\n") })
+			}, []string{"dump-flows_br-int is not whole: 1 line can't be used"}, "drift of compute1: undetermined: 1 line of the recorded dumps"},
 			"another tunnel address is set": {compute1, func(r []report) {
 				for _, folder := range []string{"var/lib", "etc"} {
 					r[0].transact(folder+"/openvswitch/conf.db", `["Open_vSwitch",{"op":"mutate","table":"Open_vSwitch",
@@ -134,11 +141,25 @@ func TestDamagedReports(t *testing.T) {
 				"[port-not-claimed] explains: br-int has, and should not have, 1 flow of port vm1 "}, ""},
 		})
 	})
+	t.Run("kubernetes-ic", func(t *testing.T) {
+		harmed(t, sets.Recorded(t, "../../scripts/lab/lab", "kubernetes-ic"), map[string]harm{
+			"a southbound database is missing": {[]string{"worker1", "worker2"}, func(r []report) { r[0].remove("var/lib/ovn/etc/ovnsb_db.db") },
+				[]string{"worker1: the rows of the southbound database were not collected, as those of worker2 were [data-missing]"},
+				"what the southbound database shows: worker1 uses OVN"},
+		})
+	})
 	t.Run("neutron-routers", func(t *testing.T) {
 		const router = "sos_commands/networking/ip_netns_exec_qrouter-7fbcf5e3*"
 		const ha = "sos_commands/networking/ip_netns_exec_qrouter-b4189249*_ip_-d_address_show"
 		const namespace = "qrouter-b4189249-3db7-4ca5-8df4-8ad78d3d086c"
 		both := []string{"network", "network2"}
+		activeTwice := func(r []report) {
+			address := regexp.MustCompile(`(?m)^ +inet 10\.\S+ scope global qr-\S+$`)
+			r[1].edit(ha, func(text string) string {
+				found := address.FindString(files.Read(t, files.Only(t, filepath.Join(r[0].dir, ha))))
+				return strings.Replace(text, "\n3: qg-", "\n"+found+"\n3: qg-", 1)
+			})
+		}
 		harmed(t, sets.RecordedNamespaces(t, "../../scripts/lab/lab", "neutron-routers"), map[string]harm{
 			"nothing": {both, func([]report) {}, nil, ""},
 			"a router does not forward": {both, func(r []report) {
@@ -146,15 +167,23 @@ func TestDamagedReports(t *testing.T) {
 					return strings.Replace(text, "net.ipv4.ip_forward = 1", "net.ipv4.ip_forward = 0", 1)
 				})
 			}, []string{"network: network namespace qrouter-7fbcf5e3-f5df-4221-81b1-3bd126f9e078 does not forward"}, ""},
-			"a router is active twice": {both, func(r []report) {
-				address := regexp.MustCompile(`(?m)^ +inet 10\.\S+ scope global qr-\S+$`)
-				r[1].edit(ha, func(text string) string {
-					found := address.FindString(files.Read(t, files.Only(t, filepath.Join(r[0].dir, ha))))
-					return strings.Replace(text, "\n3: qg-", "\n"+found+"\n3: qg-", 1)
-				})
-			}, []string{"network, network2: the router of network namespace " + namespace + " is active on each of these nodes",
+			"a router is active twice": {both, activeTwice, []string{
+				"ERROR network, network2: the router of network namespace " + namespace + " is active on each of these nodes [",
 				"network2: interface qg-039a6cd4-dc in network namespace " + namespace + " of port"}, ""},
-			"no namespaces": {both, func(r []report) { r[1].remove("sos_commands/networking") }, nil,
+			"a router is active on one node and an hour later on another": {both, func(r []report) {
+				activeTwice(r)
+				r[1].edit("sos_reports/manifest.json", func(text string) string {
+					hour := regexp.MustCompile(`"end_time": "([^"]+)"`)
+					ended, err := time.Parse(time.DateTime, hour.FindStringSubmatch(text)[1])
+					if err != nil {
+						t.Fatal(err)
+					}
+					return hour.ReplaceAllString(text, `"end_time": "`+ended.Add(time.Hour).Format(time.DateTime)+`"`)
+				})
+			}, []string{"ERROR network2: interface qg-039a6cd4-dc in network namespace " + namespace + " of port",
+				"WARNING network, network2: the router of network namespace " + namespace + " is active on each of these nodes, which were recorded within 60 min"}, ""},
+			"no namespaces": {both, func(r []report) { r[1].remove("sos_commands/networking") },
+				[]string{"network2: the network namespaces were not collected, as those of network were [data-missing]"},
 				"interface-down of network2: the network namespaces of ha-4b38c89a-9a, qg-039a6cd4-dc, qr-355e1b48-75 were not"},
 			"nothing but NORMAL": {[]string{"compute2"}, func(r []report) {
 				r[0].edit(flowsOf("br-int"), func(string) string {
@@ -163,7 +192,7 @@ func TestDamagedReports(t *testing.T) {
 			}, []string{"br-int, the integration bridge of neutron-openvswitch-agent, has one flow, with the action NORMAL"},
 				""},
 			"the flows of the tunnels are missing": {[]string{"compute1"}, func(r []report) { r[0].remove(flowsOf("br-tun")) },
-				nil, "the flows of br-tun of compute1: they were not collected"},
+				nil, "data-missing: the flows of br-tun of compute1 were not collected"},
 		})
 	})
 }

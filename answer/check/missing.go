@@ -35,30 +35,7 @@ func (r *Report) count(c *rule.Case, rules []rule.Rule) error {
 	if err == nil && len(lacking) > 0 {
 		r.Unjudged = append(r.Unjudged, "what a database of Open vSwitch or OVN shows: none was collected")
 	}
-	return cmp.Or(err, r.countWithoutOVN(c), r.countWithoutDump(c))
-}
-
-// countWithoutDump notes the bridges without recorded flows, where flows of other bridges of the node were recorded.
-func (r *Report) countWithoutDump(c *rule.Case) error {
-	for _, n := range c.Nodes() {
-		dumped, err := n.Dir.DumpedBridges(workdir.Flows)
-		if err != nil {
-			return err
-		}
-		if len(dumped) == 0 {
-			continue
-		}
-		bridges, err := n.Bridges()
-		if err != nil {
-			return err
-		}
-		for _, b := range bridges {
-			if !slices.Contains(dumped, b.Name) {
-				r.Unjudged = append(r.Unjudged, fmt.Sprintf("the flows of %s of %s: they were not collected", b.Name, n.Name))
-			}
-		}
-	}
-	return nil
+	return cmp.Or(err, r.countWithoutOVN(c))
 }
 
 // countWithoutOVN notes the nodes that use OVN, and of whose deployment no database was collected, or only the northbound one where

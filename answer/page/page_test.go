@@ -338,7 +338,7 @@ func (c *labCase) byKeyboard(t *testing.T) {
 // that leave their box or that are cut without a way to see them, and a page that is wider than the window.
 func (c *labCase) looks(t *testing.T) {
 	addresses := c.addresses()
-	t.Logf("%d views, of which %d are opened", len(addresses), len(oneOfEachShape(addresses)))
+	t.Logf("the page has %d views; the test opens %d of them", len(addresses), len(oneOfEachShape(addresses)))
 	for _, address := range oneOfEachShape(addresses) {
 		c.goTo(address)
 		c.checkLooks(address)

@@ -112,7 +112,7 @@ func rawFlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[RawFlow, *Pr
 				}
 				held = false
 			}
-			end.see(n, l.text)
+			end.see(n, l)
 			if l.err == nil && !l.tooLong && !want(l.text) {
 				continue
 			}

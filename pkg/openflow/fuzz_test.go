@@ -78,7 +78,7 @@ func FuzzFlows(f *testing.F) {
 func again(t *testing.T, flow Flow) {
 	t.Helper()
 	n := 0
-	for second, p := range Flows(strings.NewReader(header + flow.Text)) {
+	for second, p := range Flows(strings.NewReader(header + flow.Text + "\n")) {
 		n++
 		if p != nil || second.Text != flow.Text || second.Key() != flow.Key() || second.Criteria() != flow.Criteria() {
 			t.Errorf("%q reads as %q (%v)", flow.Text, second.Text, p)

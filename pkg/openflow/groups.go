@@ -31,7 +31,7 @@ func readEntries(r io.Reader, what string, parse func(line string) (id, text str
 	var end ending
 	for n, l := range lines(r) {
 		line := strings.TrimSpace(l.text)
-		end.see(n, line)
+		end.see(n, l)
 		id, part, ok := parse(line)
 		switch {
 		case l.err != nil || l.tooLong:

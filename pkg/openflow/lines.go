@@ -66,6 +66,7 @@ type line struct {
 	text    string
 	at      int64 // its offset
 	tooLong bool  // it exceeds maxLine; text is empty
+	open    bool  // the text ends here without the end of the line
 	err     error // reading failed here; text is empty
 }
 
@@ -92,8 +93,8 @@ func linesBy(r io.Reader, size int) iter.Seq2[int, line] {
 			}
 			block := string(buf[:end])
 			for block != "" {
-				text, rest, _ := strings.Cut(block, "\n")
-				l := line{text: strings.TrimRight(text, "\r"), at: at}
+				text, rest, ended := strings.Cut(block, "\n")
+				l := line{text: strings.TrimRight(text, "\r"), at: at, open: !ended}
 				if tooLong || len(text) > maxLine {
 					l.text, l.tooLong = "", true
 				}
@@ -132,28 +133,34 @@ func isHeader(text string) bool {
 }
 
 // ending finds out whether the end of a dump is there: ovs-ofctl prints flags=[more] in the header of each part of a reply but the last
-// (OFPSF_REPLY_MORE of the OpenFlow specification).
+// (OFPSF_REPLY_MORE of the OpenFlow specification), and ends each line.
 type ending struct {
 	line   int
+	last   line   // the last line
 	header string // of the last part; "" for none
 	begins int    // the line of the header
 	known  bool   // a problem of the last part tells already that it is not whole
 }
 
 // see takes the next line of a dump.
-func (e *ending) see(n int, text string) {
-	e.line = n
-	if trimmed := strings.TrimSpace(text); trimmed != "" && isHeader(trimmed) {
+func (e *ending) see(n int, l line) {
+	e.line, e.last = n, l
+	if trimmed := strings.TrimSpace(l.text); trimmed != "" && isHeader(trimmed) {
 		e.header, e.begins, e.known = trimmed, n, false
 	}
 }
 
-// cut returns the problem of a dump whose last part is not there; nil for a whole one.
+// cut returns the problem of a dump whose end is not there; nil for a whole one.
 func (e *ending) cut() *Problem {
-	if e.known || !strings.Contains(e.header, "flags=[more]") {
+	switch {
+	case e.known || e.header == "":
 		return nil
+	case strings.Contains(e.header, "flags=[more]"):
+		return newProblem(e.line, e.header, "the end of the dump was cut off, because more was to follow", true)
+	case e.last.open:
+		return newProblem(e.line, e.last.text, "its end may have been cut off, because it has no line break: add one if it is whole", true)
 	}
-	return newProblem(e.line, e.header, "the end of the dump was cut off, because more was to follow", true)
+	return nil
 }
 
 // fatalSignal matches what OVS's programs print when a signal ends them

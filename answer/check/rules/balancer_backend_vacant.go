@@ -76,9 +76,9 @@ func balancerRouters(n *ovn.Northbound) map[string][]*ovn.Router {
 	return all
 }
 
-// vacant returns the switch whose network holds an address that no port has. It returns nil if no network of the routers holds the
-// address, or if something may have it. Link-local addresses are in no such network: ovn-kubernetes uses some for the node itself
-// (go-controller/pkg/config, masquerade subnets).
+// vacant returns the switch to whose network an address belongs, if no port has the address. It returns nil if no network of the routers holds
+// the address, and if a port may have it that is not in the database. A link-local address belongs to no such network: ovn-kubernetes uses some
+// for the node itself (go-controller/pkg/config, masquerade subnets).
 func (h holders) vacant(routers []*ovn.Router, ip netip.Addr) (empty *ovn.Switch) {
 	if ip.IsLinkLocalUnicast() {
 		return nil

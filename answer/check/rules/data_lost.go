@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"ovs-offline/answer/rule"
@@ -23,9 +22,6 @@ func dataLost() rule.Rule {
 			}
 			for _, collection := range manifest.Collections {
 				next := rule.Elsewhere("on the machine that it comes from", "make it again whole, and collect that")
-				if _, err := os.Stat(collection.Source.Name); err == nil {
-					next = rule.Ask("inspect", collection.Source.Name)
-				}
 				for _, lost := range collection.Lost {
 					found(rule.Finding{What: fmt.Sprintf("a part of the source could not be read: %s", phrase.Shorten(lost, 300)),
 						Evidence: []string{collection.Source.Kind + " " + collection.Source.Name}, Next: []rule.Next{next}})

@@ -108,7 +108,7 @@ func deviceIn(namespaces []netns.Namespace, name string) (*iproute.Link, string)
 	return nil, ""
 }
 
-// isStandbyOf reports whether a namespace is that of a highly available router of neutron that is not active on this node.
+// isStandbyOf reports whether a highly available router of neutron, which is not active on this node, lives in a namespace.
 func isStandbyOf(namespaces []netns.Namespace, name string) bool {
 	return slices.ContainsFunc(namespaces, func(n netns.Namespace) bool { return n.Name == name && isStandby(n) })
 }

@@ -7,9 +7,11 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/internal/iproute"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/workdir/netns"
 )
 
@@ -36,7 +38,7 @@ func routerDoesNotForward() rule.Rule {
 }
 
 // routerActiveTwice finds the highly available routers of neutron that are active on several nodes: keepalived gives the addresses of
-// a router to the one node that is active.
+// a router to one node. Where the nodes were not recorded at the same time, that is a warning: the router may have moved.
 func routerActiveTwice() rule.Rule {
 	return rule.Rule{
 		Name: "router-active-twice", Severity: rule.Error,
@@ -44,21 +46,34 @@ func routerActiveTwice() rule.Rule {
 		Follows: "several nodes answer for the addresses of the router, and its packets go to any of them",
 		Sources: []string{"the administration guide of neutron, L3 high availability: keepalived and VRRP"},
 		Case: func(_ context.Context, c *rule.Case, found func(rule.Finding)) error {
-			active := map[string][]string{}
+			active := map[string]map[string]time.Time{} // by namespace and node, when the node was recorded
 			for _, n := range c.Nodes() {
 				namespaces, err := n.Namespaces()
 				if err != nil {
 					return err
 				}
+				at, err := n.Recorded()
+				if err != nil {
+					return err
+				}
 				for _, namespace := range namespaces {
 					if isHA(namespace) && !isStandby(namespace) {
-						active[namespace.Name] = append(active[namespace.Name], n.Name)
+						if active[namespace.Name] == nil {
+							active[namespace.Name] = map[string]time.Time{}
+						}
+						active[namespace.Name][n.Name] = at
 					}
 				}
 			}
 			for _, name := range slices.Sorted(maps.Keys(active)) {
-				if nodes := active[name]; len(nodes) > 1 {
-					found(rule.Finding{What: "the router of network namespace " + name + " is active on each of these nodes", Nodes: nodes,
+				if on := active[name]; len(on) > 1 {
+					times := slices.SortedFunc(maps.Values(on), time.Time.Compare)
+					severity, between := rule.Error, times[len(times)-1].Sub(times[0])
+					what := "the router of network namespace " + name + " is active on each of these nodes"
+					if between > failover {
+						severity, what = rule.Warning, fmt.Sprintf("%s, which were recorded within %s: it may have moved in between", what, phrase.Duration(between))
+					}
+					found(rule.Finding{Severity: severity, What: what, Nodes: slices.Sorted(maps.Keys(on)),
 						Evidence: []string{"ip address of network namespace " + name + ": addresses of the devices qr-, qg- and sg-"},
 						Next: []rule.Next{rule.Elsewhere("on a client of OpenStack", "openstack network agent list --router ROUTER --long   # HA State"),
 							rule.OnTheNode("ip", "netns", "exec", name, "ip", "address")}})
@@ -69,7 +84,11 @@ func routerActiveTwice() rule.Rule {
 	}
 }
 
-// isHA reports whether a network namespace is that of a highly available router: keepalived uses its device ha-.
+// failover is longer than keepalived needs to activate a router on another node: three advertisements, of 2 s each by default (ha_vrrp_advert_int
+// of neutron).
+const failover = 10 * time.Second
+
+// isHA reports whether a highly available router lives in a network namespace: keepalived uses its device ha-.
 func isHA(n netns.Namespace) bool {
 	return slices.ContainsFunc(n.Links, func(l iproute.Link) bool { return strings.HasPrefix(l.Name, "ha-") })
 }

@@ -91,6 +91,7 @@ func All() []rule.Rule {
 		fdbFull(),
 		bridgeWithoutFlows(),
 		dataLost(),
+		dataMissing(),
 
 		// What takes longer.
 		logs(),
