@@ -16,6 +16,7 @@ func dataMissing() rule.Rule {
 	return rule.Rule{
 		Name: "data-missing", Severity: rule.Warning,
 		Follows: "what depends on this data is not judged, and traces may lack it",
+		Needs:   []rule.Data{rule.Either(rule.OVS(), rule.NB(), rule.SB())},
 		Sources: []string{"manifest.json of the working directory"},
 		Case: func(_ context.Context, c *rule.Case, found func(rule.Finding)) error {
 			parts := partsOfNodes{has: map[string][]string{}, lacks: map[string][]string{}, next: map[string]rule.Next{}}
@@ -31,7 +32,7 @@ func dataMissing() rule.Rule {
 				switch has, lacks := parts.has[part], parts.lacks[part]; {
 				case len(lacks) > 0 && len(has) > 0:
 					found(rule.Finding{What: fmt.Sprintf("%s were not collected, as those of %s were", part, phrase.FirstNames(has)), Nodes: lacks,
-						Evidence: []string{"ovs-offline list: what was collected of each node"}, Next: []rule.Next{parts.next[part]}})
+						Evidence: []string{"manifest.json of the working directory of each node"}, Next: []rule.Next{parts.next[part]}})
 				case len(lacks) > 0:
 					nowhere = append(nowhere, fmt.Sprintf("%s of %s", part, phrase.FirstNames(lacks)))
 				}
