@@ -22,17 +22,33 @@ type Invocation struct {
 	Part *Part
 }
 
+// Bounds of lines and names that name a command: a source may have any.
+const (
+	maxLine  = 4 << 10 // bytes: no program records a longer command line of a tool
+	maxTools = 8       // words of a line that name a tool: a container or a host may have the name of one
+	maxName  = 255     // bytes of the name of a file: NAME_MAX of linux/limits.h
+)
+
 // ParseLine finds the recorded command that a command line runs, with or without its options.
-// Words before the tool don't count: sudo, kubectl exec POD --, a path, the name of a snap.
-func ParseLine(line string) (Invocation, bool) { return parseWords(strings.Fields(line), false) }
+// Words before the tool don't count: sudo, kubectl exec POD --, a path, the name of a snap. A line of more than 4 KiB is no command.
+func ParseLine(line string) (Invocation, bool) {
+	if len(line) > maxLine {
+		return Invocation{}, false
+	}
+	return parseWords(strings.Fields(line), false)
+}
 
 // ParseTyped works like ParseLine with the words of a command line that a person typed: a match or an option may follow the bridge,
 // which its socket may name.
 func ParseTyped(words []string) (Invocation, bool) { return parseWords(words, true) }
 
 func parseWords(words []string, typed bool) (Invocation, bool) {
+	tried := 0
 	for i, word := range words {
 		if tool := toolOf(word); tool != "" {
+			if tried++; tried > maxTools {
+				break
+			}
 			if found, isOne, ok := parseNamespaced(append([]string{tool}, words[i+1:]...)); isOne {
 				return found, ok
 			}
@@ -59,6 +75,9 @@ func parseWords(words []string, typed bool) (Invocation, bool) {
 // and slashes of the command line as "_" and ".".
 func ParseFileName(name string) (Invocation, bool) {
 	name = path.Base(name)
+	if len(name) > maxName {
+		return Invocation{}, false
+	}
 	if !strings.Contains(name, "ovs") && !strings.Contains(name, "ovn-") && !strings.HasPrefix(name, "ip_") {
 		return Invocation{}, false // a source can have a million names
 	}

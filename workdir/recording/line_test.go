@@ -91,6 +91,28 @@ func TestCommandLinesAsPeopleTypeThem(t *testing.T) {
 	}
 }
 
+// TestLongLinesAreNoCommands checks the longest command line and the longest name of a file that are read, and that
+// of the words of a line that name tools only the first few are tried.
+func TestLongLinesAreNoCommands(t *testing.T) {
+	ofLength := func(n int, end string) string { return strings.Repeat("x", n-len(end)) + end }
+	for line, want := range map[string]bool{
+		ofLength(4096, " ovs-vsctl show"):                  true,
+		ofLength(4097, " ovs-vsctl show"):                  false,
+		strings.Repeat("ovs-ofctl ", 7) + "ovs-vsctl show": true,
+		strings.Repeat("ovs-ofctl ", 8) + "ovs-vsctl show": false,
+	} {
+		_, ok := recording.ParseLine(line)
+		expect.Equal(t, ok, want, line)
+	}
+	for name, want := range map[string]bool{
+		"a/" + ofLength(255, "_ovs-vsctl_show"): true,
+		"a/" + ofLength(256, "_ovs-vsctl_show"): false,
+	} {
+		_, ok := recording.ParseFileName(name)
+		expect.Equal(t, ok, want, name)
+	}
+}
+
 // TestLimitsOfTypedCommands checks what of a command line that a person typed limits the output to a part.
 func TestLimitsOfTypedCommands(t *testing.T) {
 	for line, want := range map[string][2]string{

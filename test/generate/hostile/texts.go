@@ -234,6 +234,8 @@ func manifests(p Targets) map[string]Content {
 			}
 			return m
 		}())),
+		"a command of 8 MB": around(`{"version":"4.8.2","components":{"report":{"plugins":{"openvswitch":{"commands":[{"exec":"`,
+			many("ovs-vsctl ", 800000), `","filepath":"`+commands+`ovs-vsctl_-t_5_list-br"}]}}}}}`),
 		"a version with escapes": plain(`{"version":"4.5\u001b[31m\u009b2J\nwarning: none"}`),
 	}
 }
