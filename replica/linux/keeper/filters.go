@@ -120,6 +120,7 @@ func (s *space) readSaved(path string) (*saved, error) {
 	}
 	defer func() { _ = file.Close() }()
 	all := &saved{}
+	s.shared = map[string]bool{} // by family
 	var table *savedTable
 	chains, cut, size, other := 0, 0, 0, 0
 	skipped, err := lines.Read(file, func(raw []byte) error {

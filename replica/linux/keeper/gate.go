@@ -108,7 +108,7 @@ func (s *space) checkRule(table, text string, chains map[string]bool) (rule filt
 	var options []string
 	for i := 2; i < len(words); i++ {
 		word := words[i]
-		if !strings.HasPrefix(word, "-") || len(word) < 2 || word[1] >= '0' && word[1] <= '9' {
+		if !strings.HasPrefix(word, "-") || len(word) < 2 {
 			continue
 		}
 		options = append(options, word)
@@ -117,13 +117,13 @@ func (s *space) checkRule(table, text string, chains map[string]bool) (rule filt
 			next = words[i+1]
 		}
 		switch word {
-		case "-m", "--match":
+		case "-m":
 			if !slices.Contains(knownMatches(), next) {
 				return rule, fmt.Sprintf("match %q is not among those that are restored", next)
 			}
 			rule.extensions = append(rule.extensions, next)
 			i++
-		case "-j", "-g", "--jump", "--goto":
+		case "-j", "-g":
 			if !chains[next] {
 				if !slices.Contains(knownTargets(), next) {
 					return rule, fmt.Sprintf("target %q is neither a chain nor among those that are restored", next)
@@ -147,26 +147,35 @@ func (s *space) checkRule(table, text string, chains map[string]bool) (rule filt
 			return rule, fmt.Sprintf("the kernel of this machine has not loaded what it needs: sudo modprobe %s", strings.ReplaceAll(module, "|", ", or "))
 		}
 	}
+	if !s.kernel.take(s.ruleMemory(words)) {
+		return rule, overMemory
+	}
 	rule.signature = strings.Join(append(options, rule.extensions...), " ")
 	return rule, ""
 }
 
-// badOption returns why an option of a rule is not restored. Options of iptables itself may be abbreviated, and
-// one of them, --modprobe, names a program.
+// longOptions are the long options of iptables itself (iptables(8)). iptables-save prints none of them: a few are commands, after some of which
+// iptables-restore makes none of its rules and ends with success (--help, --version), --modprobe names a program, and the others have one letter.
+func longOptions() []string {
+	return strings.Fields("append delete check insert replace list list-rules flush zero new-chain delete-chain rename-chain policy source destination src dst protocol in-interface out-interface jump goto match table numeric verbose wait wait-interval exact fragments version help line-numbers modprobe set-counters ipv4 ipv6")
+}
+
+// badOption returns why an option of a rule is not restored: iptables-save writes those of matches and targets alone, in full and without "=".
+// Of iptables-restore's own, getopt_long(3) takes beginnings.
 func badOption(word string) string {
-	if !strings.HasPrefix(word, "--") {
-		return fmt.Sprintf("%q is not an option of a rule", word)
-	}
-	name, _, _ := strings.Cut(word[2:], "=")
-	if name == "mode" || name == "set" || name == "to" {
-		return ""
-	}
-	for _, own := range []string{"modprobe", "table", "append", "insert", "replace", "list-rules", "flush", "new-chain", "delete-chain", "rename-chain", "exact", "version", "wait-interval", "numeric", "verbose", "set-counters"} {
-		if strings.HasPrefix(own, name) {
-			return fmt.Sprintf("%q is not an option of a rule", word)
-		}
+	name, isLong := strings.CutPrefix(word, "--")
+	ofMatches := []string{"mode", "set", "to", "pol", "proto"} // beginnings that are options of matches
+	abbreviated := slices.ContainsFunc(longOptions(), func(own string) bool { return strings.HasPrefix(own, name) }) && !slices.Contains(ofMatches, name) ||
+		strings.HasPrefix(name, "hashlimit") && !slices.Contains(hashlimitOptions(), name)
+	if !isLong || abbreviated || strings.Contains(name, "=") {
+		return fmt.Sprintf("%q is not an option of a rule as iptables-save prints it", word)
 	}
 	return ""
+}
+
+// hashlimitOptions are the options of the match hashlimit (iptables-extensions(8)).
+func hashlimitOptions() []string {
+	return strings.Fields("hashlimit hashlimit-upto hashlimit-above hashlimit-burst hashlimit-mode hashlimit-srcmask hashlimit-dstmask hashlimit-name hashlimit-htable-size hashlimit-htable-max hashlimit-htable-expire hashlimit-htable-gcinterval hashlimit-rate-match hashlimit-rate-interval")
 }
 
 // badChain returns why a chain can't have a name, "" if it can.

@@ -25,6 +25,25 @@ func hostileRules(mark string) []string {
 		"-A INPUT -p tcp --modprobe " + mark + " -j ACCEPT",
 		"-A INPUT --modp=" + mark + " -m odd -j ACCEPT",
 		"-A INPUT -M " + mark + " -j ACCEPT",
+		"-A INPUT --help -j ACCEPT",
+		"-A INPUT --he",
+		"-A INPUT -h",
+		"-A INPUT -p tcp -m tcp -hx -j DROP",
+		"-A INPUT --version -j ACCEPT",
+		"-A INPUT -V -j ACCEPT",
+		"-A INPUT --list",
+		"-A INPUT -F",
+		"-A INPUT -X",
+		"-A INPUT --zero -j DROP",
+		"-A INPUT --policy ACCEPT",
+		"-A INPUT -6 -j DROP",
+		"-A INPUT --ipv6 -j DROP",
+		"-A INPUT -v -j DROP",
+		"-A INPUT --wait 5 -j DROP",
+		"-A INPUT --line-numbers -j DROP",
+		"-A INPUT --jump=LED",
+		"-A INPUT --match bpf --object-pinned /etc/passwd -j DROP",
+		"-A INPUT -m hashlimit --hashlimit-htable-siz 5 --hashlimit-upto 1/sec --hashlimit-name x -j DROP",
 		"-A INPUT -m bpf --object-pinned /etc/passwd -j ACCEPT",
 		"-A INPUT -m cgroup --path ../../x -j ACCEPT",
 		"-A INPUT -m ../../../tmp/x -j ACCEPT",
@@ -91,7 +110,8 @@ func TestHostileRulesAreNamed(t *testing.T) {
 	if err := os.WriteFile(mark, []byte("#!/bin/sh\ntouch "+mark+".was\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	good := []string{"-A INPUT -s 1.2.3.4/32 -j DROP", "-A INPUT -p tcp -m tcp --dport 80 -j ACCEPT",
+	good := []string{"-A INPUT -s 1.2.3.4/32 -j DROP", "-A FORWARD -m comment --comment --help -j DROP",
+		"-A FORWARD -m policy --dir in --pol none -j DROP", "-A INPUT -p tcp -m tcp --dport 80 -j ACCEPT",
 		"-A FORWARD -m comment --comment \"fine --modprobe=x\" -j ACCEPT"}
 	all := "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:-Z - [0:0]\n" +
 		strings.Join(slices.Concat(good[:1], hostileRules(mark), good[1:]), "\n") +

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +15,7 @@ import (
 type kernel struct {
 	all     bool            // it loads no modules
 	modules map[string]bool // loaded and built in ones, with "_" for "-"
+	taken   atomic.Int64    // bytes of memory: see take
 }
 
 // readKernel reads which modules are loaded or built in.

@@ -103,6 +103,9 @@ func (s *space) passGate(recorded *ruleset) {
 	}
 	for _, table := range recorded.tables {
 		table.objects = slices.DeleteFunc(table.objects, func(o nftObject) bool {
+			if o.refused == "" && !s.kernel.take(o.memory()) {
+				o.refused = overMemory
+			}
 			if o.refused != "" {
 				s.report.Reject(report.Sets, o.kind+" "+o.name, "%s", o.refused)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/internal/lines"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/replica/report"
 )
 
@@ -61,6 +62,7 @@ func (s *space) readSets(path string) (list []savedSet, err error) {
 	}
 	defer func() { _ = file.Close() }()
 	cut := 0
+	var large []string         // sets that were recorded with more buckets than are made
 	timed := map[string]bool{} // sets whose entries expire
 	_, err = lines.Read(file, func(raw []byte) error {
 		words := strings.Fields(string(raw[:min(len(raw), 2000)]))
@@ -73,7 +75,15 @@ func (s *space) readSets(path string) (list []savedSet, err error) {
 			return nil
 		}
 		one := savedSet{text: strings.Join(words, " "), create: words[0] == "create"}
-		if reason := s.badSet(words); reason != "" {
+		reason := s.badSet(words)
+		if reason == "" && one.create && limitHashSize(words) {
+			large = append(large, words[1])
+			one.text = strings.Join(words, " ")
+		}
+		if reason == "" && !s.kernel.take(setMemory(words)) {
+			reason = overMemory
+		}
+		if reason != "" {
 			s.report.Reject(report.Sets, one.text, "%s", reason)
 			return nil
 		}
@@ -88,6 +98,9 @@ func (s *space) readSets(path string) (list []savedSet, err error) {
 		return nil
 	})
 	s.report.RejectUnnamed(report.Sets, cut, "only the first %d lines of ipset are restored", maxSetLines)
+	if len(large) > 0 {
+		s.report.Remark("ipset: %s begin with hashsize %d instead of more: %s", phrase.Count(len(large), "set"), maxHashSize, phrase.FirstNames(large))
+	}
 	return list, err
 }
 
@@ -98,6 +111,8 @@ func (s *space) badSet(words []string) string {
 		return "it is no line of ipset save"
 	case slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }):
 		return "it has an option of the program"
+	case words[0] == "create" && slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, `"`) }):
+		return "it is no line of ipset save"
 	case words[0] == "create" && !setType.MatchString(words[2]):
 		return "sets of this type are not restored"
 	case words[0] == "create":
