@@ -31,6 +31,8 @@ func (s *starter) startNamespaces(ctx context.Context) {
 	}
 	if err != nil {
 		s.report.NamespacesProblem = err.Error()
+	}
+	if len(s.report.Namespaces) == 0 {
 		s.closeNamespaces()
 	}
 }

@@ -65,7 +65,7 @@ func (c *Client) Namespaces(ctx context.Context) ([]Namespace, error) {
 // PID returns the ID of the keeper's process on this host; 0 if it is not known.
 func (c *Client) PID() int { return peerOf(c.conn) }
 
-// Report returns what was restored of each namespace, once the restore has ended.
+// Report returns what was restored of each namespace, once the restore has ended, and an error if some were left out.
 func (c *Client) Report(ctx context.Context) ([]*report.Namespace, error) {
 	response, err := c.ask(ctx, Request{Op: OpReport})
 	return response.Report, err

@@ -23,25 +23,44 @@ func (r *Report) namespacesComplete() bool {
 // summarizeNamespaces prints what start shows of the network namespaces.
 func (r *Report) summarizeNamespaces(p *show.Page) {
 	if r.NamespacesProblem != "" {
-		p.Warn("the network namespaces of the node are not restored: %s", r.NamespacesProblem)
+		p.Warn("%s: %s", r.notRestored(), r.NamespacesProblem)
 	}
 	if len(r.Namespaces) == 0 {
 		return
 	}
 	p.Printf("%s restored\n", phrase.Count(len(r.Namespaces), "network namespace"))
+	const most = 20
+	incomplete := 0
 	for _, n := range r.Namespaces {
+		if !n.Complete() {
+			incomplete++
+		}
+		if incomplete > most {
+			continue
+		}
 		for _, part := range Parts() {
 			if c := n.Counts[part]; c != nil && c.Rejected+c.Different > 0 {
 				p.Warn("network namespace %s: of %d %s, %d are rejected and %d different: ovs-offline report names them", n.Title(), c.Recorded, part.Title(), c.Rejected, c.Different)
 			}
 		}
 	}
+	if incomplete > most {
+		p.Warn("%s more are not as they were recorded: ovs-offline report names what differs", phrase.Count(incomplete-most, "network namespace"))
+	}
+}
+
+// notRestored begins the sentence with NamespacesProblem.
+func (r *Report) notRestored() string {
+	if len(r.Namespaces) > 0 {
+		return "network namespaces of the node are missing"
+	}
+	return "the network namespaces of the node are not restored"
 }
 
 // printNamespaces prints what became of each network namespace.
 func (r *Report) printNamespaces(p *show.Page) {
 	if r.NamespacesProblem != "" {
-		p.Printf("The network namespaces of the node are not restored: %s\n\n", terminal.Escape(r.NamespacesProblem))
+		p.Printf("%s: %s\n\n", r.notRestored(), terminal.Escape(r.NamespacesProblem))
 	}
 	if len(r.Namespaces) == 0 {
 		return

@@ -41,7 +41,7 @@ type Report struct {
 	Moments []workdir.Moment `json:"moments,omitempty"`
 	// Namespaces are the network namespaces of the node that were restored; none if none were recorded.
 	Namespaces []Namespace `json:"namespaces,omitempty"`
-	// NamespacesProblem is why network namespaces that were recorded are not restored; "" if they are.
+	// NamespacesProblem is why network namespaces that were recorded, or those that Namespaces lacks, are not restored; "" if they are.
 	NamespacesProblem string `json:"namespaces_problem,omitempty"`
 	// Loaded counts the flows of ovs-vswitchd once all was restored; nil without an ovs-vswitchd.
 	Loaded *Loaded `json:"loaded,omitempty"`

@@ -49,3 +49,23 @@ func TestPrintedDetailsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestPrintedNamespacesAreBounded prints the summary of a report with a thousand network namespaces that are not as they were
+// recorded, beside some that were left out.
+func TestPrintedNamespacesAreBounded(t *testing.T) {
+	r := &report.Report{NamespacesProblem: "3097 more are not"}
+	for i := range 1000 {
+		n := report.NewNamespace(strconv.Itoa(i))
+		n.RejectUnnamed(report.FilterRules, 1, "none")
+		r.Namespaces = append(r.Namespaces, *n)
+	}
+	var started bytes.Buffer
+	r.PrintSummary(&show.Page{Out: io.Discard, Err: &started}, "report.json")
+	printed := started.String()
+	for _, want := range []string{"network namespaces of the node are missing: 3097 more are not",
+		"980 network namespaces more are not as they were recorded"} {
+		if lines := strings.Count(printed, "\n"); lines > 40 || !strings.Contains(printed, want) {
+			t.Errorf("%d lines without %q:\n%.2000s", lines, want, printed)
+		}
+	}
+}

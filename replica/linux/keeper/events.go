@@ -42,7 +42,11 @@ func (s *space) watch(ctx context.Context) {
 		return
 	}
 	if err := s.trace(); err != nil {
-		s.report.Remark("no step of a frame can be named: the kernel of this machine does not trace: %v", err)
+		cause := "the kernel of this machine does not trace"
+		if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+			cause = "the process that keeps the namespaces can open no more files (ulimit -n)"
+		}
+		s.report.Remark("no step of a frame can be named: %s: %v", cause, err)
 	}
 	if err := s.listen(); err != nil {
 		s.report.Remark("no step of a frame can be named: %v", err)

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -50,6 +51,7 @@ func init() {
 type keeper struct {
 	kernel   *kernel
 	restored chan struct{} // closed when all is restored
+	left     int           // recorded namespaces beyond maxSpaces
 	report   []*report.Namespace
 	spaces   []*space
 	mu       sync.Mutex // one question at a time
@@ -120,7 +122,16 @@ func seal() error {
 	return nil
 }
 
-// restore restores all namespaces side by side.
+// Bounds of what is restored: a report can have any number of namespaces, each of which takes descriptors, processes, memory of the kernel, and
+// time at its end.
+const (
+	maxSpaces = 1000
+	atOnce    = 32 // namespaces that are restored side by side
+	// allTimeout bounds the restore of all namespaces: after it, none begins.
+	allTimeout = 5 * time.Minute
+)
+
+// restore restores the namespaces, some of them side by side.
 func (k *keeper) restore(path string) error {
 	wd, err := workdir.Find(path)
 	if err != nil {
@@ -130,13 +141,22 @@ func (k *keeper) restore(path string) error {
 	if err != nil {
 		return err
 	}
-	tools := findTools()
+	k.left = max(0, len(recorded)-maxSpaces)
+	recorded = recorded[:len(recorded)-k.left]
+	tools, begun := findTools(), time.Now()
+	turns := make(chan struct{}, atOnce)
 	k.spaces = make([]*space, len(recorded))
 	k.report = make([]*report.Namespace, len(recorded))
 	var wg sync.WaitGroup
 	for i, namespace := range recorded {
 		k.report[i] = report.NewNamespace(namespace.Name)
+		turns <- struct{}{}
 		wg.Go(func() {
+			defer func() { <-turns }()
+			if time.Since(begun) > allTimeout {
+				k.report[i].Reject(report.Devices, "all", "it was not tried: after %v, no namespace is begun", allTimeout)
+				return
+			}
 			s, err := newSpace(namespace, k.kernel, tools, k.report[i])
 			if err != nil {
 				k.report[i].Remark("the namespace could not be made: %v", err)
@@ -184,7 +204,7 @@ func (k *keeper) talk(conn net.Conn) {
 		}
 		response, err := k.answer(request)
 		if err != nil {
-			response = linux.Response{Error: err.Error()}
+			response.Error = err.Error()
 		}
 		if encoder.Encode(response) != nil {
 			return
@@ -206,6 +226,9 @@ func (k *keeper) answer(request linux.Request) (response linux.Response, err err
 	switch request.Op {
 	case linux.OpReport:
 		response.Report = k.report
+		if k.left > 0 {
+			err = fmt.Errorf("only the first %d network namespaces are restored: %d more are not", maxSpaces, k.left)
+		}
 	case linux.OpNamespaces:
 		for i, s := range k.spaces {
 			if s != nil {

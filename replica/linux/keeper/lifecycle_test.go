@@ -18,6 +18,7 @@ import (
 	"ovs-offline/replica/linux"
 	"ovs-offline/replica/linux/keeper"
 	"ovs-offline/replica/report"
+	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/workdir"
 )
@@ -69,6 +70,9 @@ func ask(path string) int {
 					}
 					for _, entry := range n.Named {
 						fmt.Printf("named %+v\n", entry)
+					}
+					for _, remark := range n.Remarks {
+						fmt.Println("remark", remark)
 					}
 				}
 				return 0
@@ -184,6 +188,60 @@ func TestKilledKeeperLeavesNothing(t *testing.T) {
 	})
 	if _, err := client.Namespaces(t.Context()); err == nil {
 		t.Error("a killed keeper answers")
+	}
+}
+
+// TestManyNamespacesAreBounded restores more namespaces than are taken: the error counts those that are left out, the
+// others are complete, and stop ends them.
+func TestManyNamespacesAreBounded(t *testing.T) {
+	wd := newWorkdir(t)
+	for i := range 1020 {
+		write(t, wd.NamespaceRecorded(fmt.Sprintf("ns%d", i), workdir.RecordedLinks),
+			"1: lo: <LOOPBACK> mtu 65536 qdisc noop state DOWN\n    link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00\n")
+	}
+	started, err := keeper.Start(wd)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = started.Close() }()
+	list, err := started.Report(t.Context())
+	if want := "only the first 1000 network namespaces are restored: 20 more are not"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	expect.Equal(t, len(list), 1000, "namespaces in the report")
+	for _, n := range list {
+		if !n.Complete() {
+			t.Fatalf("%s: %+v", n.Name, n.Named)
+		}
+	}
+	if err := keeper.Stop(t.Context(), wd); err != nil {
+		t.Fatal(err)
+	}
+	if left := keepers(t, wd); len(left) > 0 {
+		t.Errorf("keepers %v", left)
+	}
+}
+
+// TestTooFewDescriptorsAreNamed restores namespaces where the keeper can open few files: the remark names the limit,
+// and not the kernel.
+func TestTooFewDescriptorsAreNamed(t *testing.T) {
+	ovs.Need(t, "prlimit")
+	wd := newWorkdir(t)
+	for i := range 20 {
+		simple(t, wd, fmt.Sprintf("ns%d", i))
+	}
+	cmd := exec.Command("prlimit", "--nofile=60:60", os.Args[0])
+	cmd.Env = append(os.Environ(), asAsker+"="+wd.Path())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if strings.HasPrefix(string(out), "error:") {
+		t.Skip(string(out))
+	}
+	if !strings.Contains(string(out), "can open no more files (ulimit -n)") ||
+		strings.Contains(string(out), "does not trace") {
+		t.Errorf("%s", out)
 	}
 }
 

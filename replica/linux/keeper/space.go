@@ -33,9 +33,10 @@ type space struct {
 	rules    *ruleTexts
 	saved    []string // the tables that iptables-save and ip6tables-save printed, as "ip nat"
 	flows    *connections
-	mark     uint32          // of the frame that passes now
-	tables   map[string]int  // numbers of tables that have names
-	shared   map[string]bool // tables of rules of iptables that several rules share: "hashlimit NAME"
+	mark     uint32         // of the frame that passes now
+	tables   map[string]int // numbers of tables that have names
+
+	shared map[string]bool // tables that rules of iptables share: "hashlimit NAME"
 }
 
 // newSpace makes a network namespace.
