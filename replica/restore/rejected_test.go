@@ -24,10 +24,67 @@ type counted struct {
 }
 
 func (c *counted) Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error) {
-	if slices.Contains(argv, "add-flows") || slices.Contains(argv, "add-groups") {
+	if slices.Contains(argv, "add-flows") || slices.Contains(argv, "add-groups") || slices.Contains(argv, "add-meter") {
 		c.sent.Add(1)
 	}
 	return c.Runtime.Tool(ctx, runDir, stdin, argv...)
+}
+
+// TestManyRejectedEntriesAreBounded replays dumps with thousands of entries that the switch refuses, or that take a run of
+// ovs-ofctl each: the runs are bounded, all entries are counted, a remark says how many were not tried by themselves, and
+// what stands apart from the refused ones is restored.
+func TestManyRejectedEntriesAreBounded(t *testing.T) {
+	node := newLiveNode(t)
+	node.vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=system")
+	sos := node.report()
+	const flow = " cookie=0x0, duration=1s, table=%d, n_packets=0, n_bytes=0, priority=%%d,ip actions=drop\n"
+	for _, c := range []struct {
+		dump       workdir.Dump
+		head, line string
+		good       string // 2,000 entries behind the lines
+		bad        int
+	}{
+		{workdir.Flows, "OFPST_FLOW", fmt.Sprintf(flow, 254), fmt.Sprintf(flow, 0), 12000},
+		{workdir.Meters, "OFPST_METER_CONFIG", "meter=%d kbps bands=\ntype=drop rate=1000\n", "", 3000},
+	} {
+		var text strings.Builder
+		text.WriteString(c.head + " reply (OF1.5) (xid=0x2):\n")
+		for i := range c.bad {
+			fmt.Fprintf(&text, c.line, i+1)
+		}
+		good := 0
+		for i := 0; c.good != "" && i < 2000; i++ {
+			fmt.Fprintf(&text, c.good, i+1)
+			good++
+		}
+		path := filepath.Join(sos, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-"+string(c.dump)+"_br0")
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rt := &counted{Runtime: process.New(process.Options{})}
+		r := replayBy(t, sos, rt, nil)
+		counts := *r.report.Bridges[0].Counts[c.dump]
+		expect.Equal(t, counts.Collected, c.bad+good, c.dump, counts)
+		expect.Equal(t, counts.Restored+counts.Rejected, c.bad+good, c.dump, counts)
+		if c.good != "" && counts.Restored < good-1000 {
+			t.Errorf("%s: of %d good entries %d are restored", c.dump, good, counts.Restored)
+		}
+		if n := rt.sent.Load(); n > 2400 {
+			t.Errorf("%s: sent %d times", c.dump, n)
+		}
+		if !slices.ContainsFunc(r.report.Remarks, func(remark string) bool {
+			return strings.Contains(remark, string(c.dump)+": ") && strings.Contains(remark, "entries were not tried by themselves")
+		}) {
+			t.Errorf("%s: the remarks are %q", c.dump, r.report.Remarks)
+		}
+		if err := os.WriteFile(path, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestRejectedEntriesTakeFewRuns checks that a few entries that ovs-ofctl can't

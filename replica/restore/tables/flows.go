@@ -96,6 +96,7 @@ func (t *table) restoreDump(ctx context.Context, dump *os.File) error {
 	if err := loader.load(ctx, dump); err != nil {
 		return err
 	}
+	loader.remarkUntried()
 	if loader.damaged() {
 		return loader.restoreDamaged(ctx)
 	}

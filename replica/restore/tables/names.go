@@ -24,6 +24,7 @@ const (
 // sends them without names, and if ovs-ofctl cannot read one that may hold names,
 // again with them.
 func (t *table) send(ctx context.Context, list []entry) error {
+	t.runs++
 	err := t.sendAs(ctx, list, NoNames)
 	bad, _, ok := parseError(err)
 	if !ok || bad >= len(list) || ctx.Err() != nil {
@@ -33,6 +34,7 @@ func (t *table) send(ctx context.Context, list []entry) error {
 	if failed != nil || !may {
 		return errors.Join(failed, err)
 	}
+	t.runs++
 	if err = t.sendAs(ctx, list, withNames); err == nil {
 		t.names = withNames
 	}

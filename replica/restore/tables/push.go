@@ -29,10 +29,37 @@ func (t *table) prepare(line int, collected string) entry {
 	return entry
 }
 
+// Bounds of the runs of ovs-ofctl for one table of a bridge. An entry that is refused takes a few, and a dump can have a million such entries.
+const (
+	// maxRuns is the number of runs after which no refused entry is looked for any more.
+	maxRuns = 2000
+	// maxUntried is how many entries are then given up together if one of them is refused.
+	maxUntried = 500
+)
+
+// spent reports whether the table has taken so many runs that entries are no longer tried one by one.
+func (t *table) spent() bool { return t.runs >= maxRuns }
+
+// giveUp rejects entries that were not tried by themselves.
+func (t *table) giveUp(list []entry) {
+	t.untried += len(list)
+	for _, entry := range list {
+		t.Report.Reject(t.item(entry.line, entry.collected, "it was not tried by itself, because of the number of refused entries before it"))
+	}
+}
+
+// remarkUntried says how many entries were not tried by themselves.
+func (t *table) remarkUntried() {
+	if t.untried > 0 {
+		t.remark("%s: %d entries were not tried by themselves: ovs-ofctl had been run %d times for others", t.dump, t.untried, t.runs)
+	}
+}
+
 // load adds groups, meters or TLV mappings, and rejects the entries that the
 // switch refuses.
 func (t *table) load(ctx context.Context, list []openflow.Entry) error {
-	push := pusher{send: t.send, sent: t.reportRewrite, failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
+	defer t.remarkUntried()
+	push := pusher{send: t.send, spent: t.spent, giveUp: t.giveUp, sent: t.reportRewrite, failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
 		t.reject(bad, cause)
 		return rest, nil
 	}}
@@ -45,6 +72,10 @@ func (t *table) load(ctx context.Context, list []openflow.Entry) error {
 		together = 1
 	}
 	for some := range slices.Chunk(entries, together) {
+		if together == 1 && t.spent() {
+			t.giveUp(some)
+			continue
+		}
 		if err := push.push(ctx, some); err != nil {
 			return err
 		}
@@ -100,6 +131,9 @@ func (r *entryReader) Read(data []byte) (int, error) {
 type pusher struct {
 	send func(ctx context.Context, list []entry) error // adds all of them or, on error, none
 	sent func(entry)
+	// spent reports whether entries are no longer tried one by one. giveUp takes those that are not.
+	spent  func() bool
+	giveUp func([]entry)
 	// failed handles an entry that cannot be added. It returns the part of rest
 	// that is still to be sent.
 	failed func(ctx context.Context, bad entry, cause error, rest []entry) ([]entry, error)
@@ -108,7 +142,8 @@ type pusher struct {
 // push adds a list. If ovs-ofctl cannot read an entry, or the switch rejects it,
 // none of the list is added: that entry is sent alone, unless ovs-ofctl could not
 // read it, and the others are sent in shorter lists, which grow again. So each bad
-// entry costs a few runs of ovs-ofctl, wherever it is and however many there are.
+// entry costs a few runs of ovs-ofctl, wherever it is. Once these are spent, a list with a bad entry is halved
+// until it is short, and then given up.
 func (p pusher) push(ctx context.Context, list []entry) error {
 	for size := len(list); len(list) > 0; {
 		n := min(size, len(list))
@@ -124,9 +159,14 @@ func (p pusher) push(ctx context.Context, list []entry) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if p.spent() && n <= maxUntried {
+			p.giveUp(list[:n])
+			list, size = list[n:], maxUntried
+			continue
+		}
 		size = max(1, n/2)
 		bad, ok := rejectedEntry(err, n)
-		if !ok && n > 1 {
+		if (!ok || p.spent()) && n > 1 {
 			continue
 		}
 		e := list[bad]

@@ -16,8 +16,7 @@ func (l *loader) push(ctx context.Context, list []entry) error {
 		return err
 	}
 	return pusher{
-		send: l.send,
-		sent: l.count,
+		send: l.send, sent: l.count, spent: l.spent, giveUp: l.giveUp,
 		failed: func(ctx context.Context, entry entry, cause error, rest []entry) ([]entry, error) {
 			if err := l.retry(ctx, entry, cause); err != nil || !l.unknown.learn(cause) {
 				return rest, err
@@ -34,12 +33,15 @@ var unknownWord = lazyregexp.New(`^unknown (action|keyword) ([A-Za-z0-9_]+)$`)
 // same one; only the first such flow is sent.
 type unknownWords map[[2]string]error
 
+// maxUnknown is how many actions and fields are remembered: all flows that are still to be sent are searched for each.
+const maxUnknown = 100
+
 // learn remembers an action or field that ovs-ofctl does not support, and reports
 // whether the error was about one.
 func (u *unknownWords) learn(err error) bool {
 	_, message, _ := parseError(err)
 	word := unknownWord.FindStringSubmatch(message)
-	if word == nil {
+	if word == nil || len(*u) == maxUnknown {
 		return false
 	}
 	if *u == nil {
@@ -93,6 +95,9 @@ func (l *loader) retry(ctx context.Context, e entry, cause error) error {
 		return err
 	}
 	for _, way := range ways {
+		if l.spent() {
+			break
+		}
 		if way.text == "" || way.text == e.text && (way.version == e.version || unparsed) {
 			continue
 		}

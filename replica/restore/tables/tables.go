@@ -89,6 +89,8 @@ type table struct {
 	bridge  Bridge
 	version openflow.Version // the newest that the bridge speaks
 	names   string           // the ovs-ofctl option with which the replica prints entries as the dump does
+	runs    int              // of ovs-ofctl that added entries, beside the first of each bundle of flows
+	untried int              // entries that were not tried by themselves: see maxRuns
 }
 
 func (t *Tables) table(ctx context.Context, bridge Bridge, k kind) (*table, error) {
