@@ -23,6 +23,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/runtime"
 )
 
@@ -69,7 +70,7 @@ func (s *Server) tools() *sdk.Server {
 	server := sdk.NewServer(&sdk.Implementation{Name: "ovs-offline", Version: s.options.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{}, KeepAlive: 30 * time.Second, KeepAliveFailureThreshold: 2,
 	})
-	server.AddReceivingMiddleware(s.limit)
+	server.AddReceivingMiddleware(markData, s.limit)
 	nodes := nodes{s.options}
 	t := &toolbox{nodes, server, map[string]reflect.Type{}}
 	addCommands(t)
@@ -141,7 +142,7 @@ func progress(ctx context.Context, request *sdk.CallToolRequest) func(text strin
 	return func(text string) {
 		number := <-reported + 1
 		defer func() { reported <- number }()
-		_ = request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: number, Message: text})
+		_ = request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: number, Message: terminal.Escape(text)})
 	}
 }
 

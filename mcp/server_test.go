@@ -313,7 +313,8 @@ func TestToolsAnswer(t *testing.T) {
 				resourceURI(node, "manifest"): `"collections"`,
 				resourceURI(node, "graph"):    "<svg ", "ovs-offline://schemas/check": `"findings"`} {
 				r, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
-				if err != nil || len(r.Contents) != 1 || !strings.Contains(r.Contents[0].Text, wanted) {
+				if err != nil || len(r.Contents) != 2 || !strings.Contains(r.Contents[0].Text, wanted) ||
+					r.Contents[1].Text != notice {
 					t.Errorf("resource %s: %v", uri, err)
 				}
 			}

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ var jsonString = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
 
 // WriteYAML writes a value as YAML that is safe for a terminal, with the field names
 // of its JSON. YAML has escapes only inside double quotes, and the encoder chooses the
-// quotes. So while the value is encoded, a placeholder replaces each string that needs an
+// quotes: it prints U+2028 as it is, where YAML 1.1 breaks a line. So while the value is encoded, a placeholder replaces each string that needs an
 // escape. Placeholders contain U+E000, which is unprintable, so no other encoded string
 // contains it.
 func WriteYAML(w io.Writer, value any) error {
@@ -29,7 +28,7 @@ func WriteYAML(w io.Writer, value any) error {
 	var quoted []string // placeholders, each followed by the quoted string that it replaces
 	raw = jsonString.ReplaceAllFunc(raw, func(literal []byte) []byte {
 		var text string
-		if !bytes.ContainsFunc(literal, unprintable) || json.Unmarshal(literal, &text) != nil {
+		if json.Unmarshal(literal, &text) != nil || !strings.ContainsFunc(text, unprintable) {
 			return literal
 		}
 		placeholder := fmt.Sprintf("\ue000%d\ue000", len(quoted))
@@ -44,4 +43,5 @@ func WriteYAML(w io.Writer, value any) error {
 	return err
 }
 
-func unprintable(char rune) bool { return !unicode.IsPrint(char) }
+// unprintable reports whether YAML has to escape a character.
+func unprintable(char rune) bool { return char != '\n' && char != '\t' && !unicode.IsPrint(char) }

@@ -16,7 +16,7 @@ import (
 
 func TestYAMLRoundTripsAndIsPrintable(t *testing.T) {
 	for _, text := range []string{"br-int", "br\u00a0x", "a: \u202eb", "'\u00ad", "\U000e0001", "one\n\ttwo\u2028\n",
-		"\x1b[31m", `\u00a0`, "\u0085", "\x7f", " a\nb ", "# no", "", "on", "1e3", "\ue0000\ue000", "\"\u00a0\\",
+		"\x1b[31m", `\u00a0`, "\u0085", "\x7f", " a\nb ", "# no", "", "on", "1e3", "a\u2028b", "a\u2029b", "'\u2028: #", "\ufeffa", "a\ufeff", "a\u0085b", "\u2028", "\u200b", "\ue0000\ue000", "\"\u00a0\\",
 		"long " + string(bytes.Repeat([]byte("word "), 50))} {
 		var out bytes.Buffer
 		if err := terminal.WriteYAML(&out, map[string][]string{text: {text}}); err != nil {
