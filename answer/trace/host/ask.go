@@ -29,6 +29,8 @@ type asker struct {
 	// stuck is set after a request that was not answered: ovs-vswitchd executes one after
 	// the other, so the next would wait as long.
 	stuck atomic.Bool
+	// answered is set after the first answer: a replica that does not run any more was stopped.
+	answered atomic.Bool
 	// lost is why the replica can't be reached any more; nil while it can.
 	lost atomic.Pointer[UnavailableError]
 	// noticed is why a command had no answer; nil if all had one.
@@ -103,7 +105,7 @@ func (a *asker) ask(ctx context.Context, open *unixctl.Conn, argv []string) (str
 		case !errors.Is(err, errEnded):
 			return "", nil, err
 		case try >= maxTries, !reused && a.dir.Connected() && a.Replaced() == replica:
-			return "", nil, a.endedError(argv[0])
+			return "", nil, a.endedError(ctx, argv[0])
 		}
 		open = nil
 	}
@@ -149,6 +151,7 @@ func (a *asker) askOnce(ctx context.Context, conn *unixctl.Conn, argv []string) 
 	}
 	out, err := conn.Run(limited, argv...)
 	if _, refused := unixctl.Refused(err); err == nil || refused {
+		a.answered.Store(true)
 		return string(out), conn, err
 	}
 	conn.Close()

@@ -1,15 +1,21 @@
 package host_test
 
 import (
+	"errors"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/pkg/openflow/odp"
+	"ovs-offline/replica"
+	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
@@ -102,6 +108,52 @@ func TestTunnelsByTheirAddresses(t *testing.T) {
 	}
 	if _, ok := h.TunnelFrom("geneve", local, netip.MustParseAddr("203.0.113.9")); ok {
 		t.Error("a tunnel receives packets of an address that it does not have")
+	}
+}
+
+// TestStopMeanwhileIsNamed stops a replica while questions are asked, and then kills another: only the first is said to have
+// been stopped, and no version of Open vSwitch is blamed for it.
+func TestStopMeanwhileIsNamed(t *testing.T) {
+	for name, end := range map[string]struct {
+		end     func(wd *workdir.Dir) error
+		stopped bool
+	}{
+		"stopped": {func(wd *workdir.Dir) error { return replica.Stop(t.Context(), wd, process.New(process.Options{})) },
+			true},
+		"killed": {func(wd *workdir.Dir) error {
+			pid, err := os.ReadFile(filepath.Join(wd.VarRun(workdir.OVS), "ovs-vswitchd.pid"))
+			if err != nil {
+				return err
+			}
+			number, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+			return errors.Join(err, syscall.Kill(number, syscall.SIGKILL))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, wd := capture(t, "ovn-kubernetes-worker")
+			const askers = 8
+			answered, errs := make(chan bool, 1000000), make(chan error, askers)
+			for range askers {
+				go func() {
+					for {
+						if _, err := h.Ask(t.Context(), "ofproto/trace", "br-int", "in_port=1"); err != nil {
+							errs <- err
+							return
+						}
+						answered <- true
+					}
+				}()
+			}
+			ovs.Receive(t, "an answer", answered)
+			if err := end.end(wd); err != nil {
+				t.Fatal(err)
+			}
+			for range askers {
+				if err := ovs.Receive(t, "an error", errs); strings.Contains(err.Error(), "the replica was stopped meanwhile") != end.stopped {
+					t.Errorf("%v", err)
+				}
+			}
+		})
 	}
 }
 

@@ -1,9 +1,13 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
 
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/versions"
@@ -61,6 +65,7 @@ func (e elsewhereError) Unwrap() error { return e.error }
 
 var (
 	errNotStarted = errors.New("its replica does not run")
+	errStopped    = errors.New("the replica was stopped meanwhile")
 	errNoSwitch   = errors.New("nothing of its Open vSwitch was collected, and none was synthesised")
 	errNotMade    = errors.New("nothing of its Open vSwitch was collected, and the last start could synthesise none")
 	errOtherPorts = errors.New("its replica was lost and started again, and has other port numbers now")
@@ -70,7 +75,10 @@ var (
 
 // unreachableError returns the error of a node to whose ovs-vswitchd no connection was made.
 func (a *asker) unreachableError(err error) error {
-	if errors.Is(err, fs.ErrNotExist) { // the pid file
+	if errors.Is(err, fs.ErrNotExist) { // the pid file, or the socket that it names
+		if a.answered.Load() {
+			return &UnavailableError{a.node, errStopped}
+		}
 		if manifest, err := a.dir.Manifest(); err == nil && len(manifest.Collections) > 0 && manifest.Collection(workdir.OVS) == nil {
 			if why := a.notMade(); why != "" {
 				return &UnavailableError{a.node, fmt.Errorf("%w: %s", errNotMade, why)}
@@ -103,8 +111,23 @@ func (a *asker) lateError(command string) error {
 }
 
 // endedError returns the error of a command during which ovs-vswitchd ended.
-func (a *asker) endedError(command string) error {
+func (a *asker) endedError(ctx context.Context, command string) error {
+	if a.stopped(ctx) {
+		return &UnavailableError{a.node, errStopped}
+	}
 	return &UnavailableError{a.node, fmt.Errorf("%w: it ended while it executed %s%s", ErrNoAnswer, command, hint(command))}
+}
+
+// stopped reports whether ovs-vswitchd ended because it was asked to: it then removes its pid file, after it has closed all connections, and does
+// not if it crashes or is killed (lib/daemon-unix.c).
+func (a *asker) stopped(ctx context.Context) bool {
+	const patience, pause = time.Second, 20 * time.Millisecond
+	for end := time.Now().Add(patience); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(pause) {
+		if _, err := os.Stat(filepath.Join(a.dir.VarRun(workdir.OVS), "ovs-vswitchd.pid")); errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
 }
 
 // hint returns the usual cause for which a command has no answer. The limit of passes in
