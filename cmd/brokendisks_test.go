@@ -53,7 +53,7 @@ func TestBrokenDisks(t *testing.T) {
 	n.must(t, "mount", "-o", "remount,ro", n.top)
 	t.Run("read-only", func(t *testing.T) {
 		s.onDisk(t, n, disk{"read-only file system",
-			append([]string{"check", "compare", "flows", "top", "slow", "graph", "inspect", "timeline"}, reading...)}, paths)
+			append([]string{"check", "compare", "flows", "top", "slow", "graph", "inspect", "save", "timeline"}, reading...)}, paths)
 	})
 	t.Run("of another user", func(t *testing.T) { s.asAnother(t, paths) })
 }

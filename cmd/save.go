@@ -69,7 +69,7 @@ func (o *saveOptions) run(ctx context.Context, selected *set.Set, args []string)
 	if err != nil {
 		return err
 	}
-	nodes, unlock, err := selected.Lock()
+	nodes, unlock, err := selected.LockToRead()
 	if err != nil {
 		return err
 	}

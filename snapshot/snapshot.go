@@ -213,15 +213,16 @@ func (s *Snapshot) Remarks() []string {
 	return remarks
 }
 
-// Lock locks the workdirs of the selected nodes until unlock is called, and returns them.
-func (s *Snapshot) Lock() (nodes []bundle.Workdir, unlock func(), err error) {
+// LockToRead locks the workdirs of the selected nodes until unlock is called, and returns them. Workdirs that can't be written to
+// need no lock.
+func (s *Snapshot) LockToRead() (nodes []bundle.Workdir, unlock func(), err error) {
 	unlock = func() {
 		for _, node := range nodes {
 			node.Dir.Unlock()
 		}
 	}
 	for _, node := range s.nodes {
-		wd, err := node.Lock()
+		wd, err := workdir.LockToRead(node.path)
 		if err != nil {
 			unlock()
 			return nil, nil, fmt.Errorf("node %s: %w", node.Name, err)

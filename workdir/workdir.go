@@ -73,7 +73,24 @@ func Lock(path string) (*Dir, error) {
 	return wd, nil
 }
 
-// Unlock releases the lock. It does nothing for nil.
+// LockToRead opens the workdir at path so that no other command changes it meanwhile: locked, or as it is if this user can't write
+// to it, and nothing is left to complete.
+func LockToRead(path string) (*Dir, error) {
+	locked, err := Lock(path)
+	if err == nil {
+		return locked, nil
+	}
+	wd, failed := Find(path)
+	if failed != nil || !wd.Exists() || unix.Access(wd.path, unix.W_OK) == nil {
+		return nil, err
+	}
+	if _, left := os.Lstat(wd.join(stagingName)); left == nil {
+		return nil, err
+	}
+	return wd, nil
+}
+
+// Unlock releases the lock. It does nothing for nil, and for a workdir that is not locked.
 func (d *Dir) Unlock() {
 	if d != nil && d.lock != nil {
 		d.lock.Release()
