@@ -162,6 +162,7 @@ fidelity: test-deps
 # BENCH='-markdown docs/performance.md' the tables there are of this run.
 bench: build test-deps
 	go run ./scripts/bench $(BENCH)
+	go run ./scripts/growth
 
 # The tables of packages in docs/architecture.md, from the comments of the packages.
 docs:

@@ -84,7 +84,8 @@ type rulesetReader struct {
 	table  *nftTable
 	chain  *nftChain
 	object *nftObject
-	open   statement // whose braces are not closed yet
+	body   strings.Builder // of the object
+	open   statement       // whose braces are not closed yet
 	size   int
 	chains int
 }
@@ -170,7 +171,9 @@ func (p *rulesetReader) inTable(words []string) {
 // inObject reads a line of an object.
 func (p *rulesetReader) inObject(line string) {
 	if line == "}" && p.open.text.Len() == 0 {
+		p.object.text = p.body.String()
 		p.table.objects = append(p.table.objects, *p.object)
+		p.body.Reset()
 		p.object = nil
 		return
 	}
@@ -182,7 +185,7 @@ func (p *rulesetReader) inObject(line string) {
 		p.object.refused = reason
 	}
 	if p.object.refused == "" {
-		p.object.text += "\t\t" + text + "\n"
+		p.body.WriteString("\t\t" + text + "\n")
 	}
 }
 
