@@ -38,9 +38,9 @@ func (r *renamer) address4(a netip.Addr, n int) netip.Addr {
 		return a
 	}
 	end := min(n, 32-hostBits)
-	for _, network := range r.found.networks() {
-		if network.Contains(a) {
-			end = min(end, network.Bits())
+	for bits := smallestNetwork; bits < end; bits++ {
+		if network := netip.PrefixFrom(a, bits).Masked(); r.found.attached[network] {
+			end = bits
 		}
 	}
 	number := a.As4()

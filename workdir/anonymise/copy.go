@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/temporary"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/workdir"
@@ -59,7 +60,9 @@ func With(ctx context.Context, nodes []bundle.Workdir, progress func(text string
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	made, err := copyAll(ctx, nodes, folder, progress)
+	c := &copier{folder: folder, databases: map[string]*file.Copy{}, renamed: map[string]string{}, problems: map[string]string{}}
+	defer c.close()
+	made, err := c.copyAll(ctx, nodes, progress)
 	if err != nil {
 		return err
 	}
@@ -70,15 +73,21 @@ func With(ctx context.Context, nodes []bundle.Workdir, progress func(text string
 type copier struct {
 	*renamer
 	folder    string
-	databases map[string]string // the paths of plain copies of databases, by the sums of the originals
-	renamed   map[string]string // the paths of renamed databases, by the sums of the originals
-	problems  map[string]string // why files are left out, by their paths
+	databases map[string]*file.Copy // by the sums of the originals; what is not anonymised has no name on disk
+	renamed   map[string]string     // the paths of renamed databases, by the sums of the originals
+	problems  map[string]string     // why files are left out, by their paths
 	remarks   []string
 }
 
-// copyAll copies the data of nodes into new workdirs in a folder.
-func copyAll(ctx context.Context, nodes []bundle.Workdir, folder string, progress func(text string)) (*Result, error) {
-	c := &copier{folder: folder, databases: map[string]string{}, renamed: map[string]string{}, problems: map[string]string{}}
+// close gives the copies of the databases back.
+func (c *copier) close() {
+	for _, database := range c.databases {
+		database.Close()
+	}
+}
+
+// copyAll copies the data of nodes into new workdirs in the folder.
+func (c *copier) copyAll(ctx context.Context, nodes []bundle.Workdir, progress func(text string)) (*Result, error) {
 	stays, prose, found := vocabularyOf(wordList), vocabularyOf(proseList), newFound()
 	progress("looking for names and addresses")
 	for _, node := range nodes {
@@ -87,7 +96,10 @@ func copyAll(ctx context.Context, nodes []bundle.Workdir, folder string, progres
 		}
 	}
 	progress("choosing the replacements")
-	c.renamer = newRenamer(bestKey(found, stays), found, stays, prose)
+	var err error
+	if c.renamer, err = bestRenamer(ctx, found, stays, prose); err != nil {
+		return nil, err
+	}
 	result := &Result{}
 	for _, node := range nodes {
 		progress("copying " + node.Name)
@@ -107,7 +119,7 @@ func copyAll(ctx context.Context, nodes []bundle.Workdir, folder string, progres
 // search adds what the files of a node hold to found.
 func (c *copier) search(ctx context.Context, node bundle.Workdir, found *found, stays vocabulary) error {
 	found.add([]byte(node.Name), false, stays)
-	files, err := collected(node.Dir)
+	files, err := filesOf(node.Dir)
 	if err != nil {
 		return err
 	}
@@ -134,8 +146,8 @@ func (c *copier) search(ctx context.Context, node bundle.Workdir, found *found, 
 	return ctx.Err()
 }
 
-// collected returns the paths of the files of a workdir, without those that were made up: they can be made again.
-func collected(wd *workdir.Dir) ([]string, error) {
+// filesOf returns the paths of the files of a workdir, without those that were made up: they can be made again.
+func filesOf(wd *workdir.Dir) ([]string, error) {
 	files, _, err := wd.DataFiles()
 	if err != nil {
 		return nil, err
@@ -144,50 +156,52 @@ func collected(wd *workdir.Dir) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	madeUp := map[string]bool{}
 	for _, collection := range manifest.Collections {
-		if collection.MadeUp() {
-			files = slices.DeleteFunc(files, func(path string) bool {
-				return slices.ContainsFunc(collection.Files, func(f workdir.File) bool { return f.Path == path })
-			})
+		for _, f := range collection.Files {
+			madeUp[f.Path] = madeUp[f.Path] || collection.MadeUp()
 		}
 	}
-	return files, nil
+	return slices.DeleteFunc(files, func(path string) bool { return madeUp[path] }), nil
 }
 
-// searchDatabase makes a plain copy of a database, one for all equal ones, and adds what it holds to found.
+// searchDatabase makes a copy of a database, one for all equal ones, and adds what it holds to found.
 func (c *copier) searchDatabase(ctx context.Context, path string, found *found, stays vocabulary) error {
-	_, sum, err := digest(path)
-	if err != nil || c.databases[sum] != "" {
+	_, sum, err := digest(ctx, path)
+	if err != nil || c.databases[sum] != nil {
 		return err
 	}
-	plain := filepath.Join(c.folder, sum+".db")
-	if _, _, err := file.Standalone(ctx, path, plain); err != nil {
+	plain, err := file.NewCopy(ctx, path, c.folder)
+	if err != nil {
 		return err
 	}
 	c.databases[sum] = plain
-	return file.Transactions(ctx, plain, func(text []byte) error { return found.addDatabase(text, stays) })
+	return plain.Transactions(ctx, func(text []byte) error { return found.addDatabase(ctx, text, stays) })
 }
 
-// bestKey returns a key by which nothing that was found is replaced by another thing that was found, nor by a word that
-// stays, if there is one among some.
-func bestKey(found *found, stays vocabulary) key {
+// bestRenamer returns a renamer by which nothing that was found is replaced by another thing that was found, nor by a word
+// that stays, if there is one among some.
+func bestRenamer(ctx context.Context, found *found, stays, prose vocabulary) (best *renamer, err error) {
 	const tries = 20
-	var best key
 	fewest := -1
 	for range tries {
-		k := newKey()
-		if n := newRenamer(k, found, stays, nil).clashes(); fewest < 0 || n < fewest {
-			best, fewest = k, n
+		r := newRenamer(newKey(), found, stays, prose)
+		n, err := r.clashes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if fewest < 0 || n < fewest {
+			best, fewest = r, n
 		}
 		if fewest == 0 {
 			break
 		}
 	}
-	return best
+	return best, nil
 }
 
 // clashes returns how many things that were found are replaced by another thing that was found, or by a word that stays.
-func (r *renamer) clashes() (n int) {
+func (r *renamer) clashes(ctx context.Context) (n int, err error) {
 	const shortest = 3 // letters: there are too few shorter words
 	count := func(clash bool) {
 		if clash {
@@ -195,6 +209,9 @@ func (r *renamer) clashes() (n int) {
 		}
 	}
 	for a := range r.found.addresses {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		to := r.replaced(a, a.BitLen())
 		count(to != a && r.found.addresses[to] || to == a && a.Is4() && !isSpecial(a))
 	}
@@ -207,10 +224,13 @@ func (r *renamer) clashes() (n int) {
 		count(to != m && r.found.macs[to])
 	}
 	for word := range r.found.words {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		to := r.key.name(word)
 		count(len(word) >= shortest && (r.found.words[to] || r.found.prose[to] || r.stays[to]))
 	}
-	return n
+	return n, nil
 }
 
 // copy copies the data of a node.
@@ -219,7 +239,7 @@ func (c *copier) copy(ctx context.Context, node bundle.Workdir) (copied bundle.W
 	if err != nil {
 		return copied, err
 	}
-	files, err := collected(node.Dir)
+	files, err := filesOf(node.Dir)
 	if err != nil {
 		return copied, err
 	}
@@ -236,11 +256,15 @@ func (c *copier) copy(ctx context.Context, node bundle.Workdir) (copied bundle.W
 			return copied, err
 		}
 		to := c.path(path)
-		if err := c.copyFile(ctx, path, node.Dir.Join(path), filepath.Join(target, to)); err != nil {
+		err := c.copyFile(ctx, path, node.Dir.Join(path), filepath.Join(target, to))
+		if ctx.Err() != nil {
+			return copied, ctx.Err()
+		}
+		if err != nil {
 			c.remarks = append(c.remarks, fmt.Sprintf("%s: %s is left out: %v", node.Name, path, err))
 			continue
 		}
-		size, sum, err := digest(filepath.Join(target, to))
+		size, sum, err := digest(ctx, filepath.Join(target, to))
 		if err != nil {
 			return copied, err
 		}
@@ -291,16 +315,17 @@ func (c *copier) copyFile(ctx context.Context, path, from, to string) error {
 
 // copyDatabase copies a database with everything replaced, once for all equal ones.
 func (c *copier) copyDatabase(ctx context.Context, from, to string) error {
-	_, sum, err := digest(from)
+	_, sum, err := digest(ctx, from)
 	if err != nil {
 		return err
 	}
 	if c.renamed[sum] == "" {
-		if err := file.Rewrite(ctx, c.databases[sum], to, c.database); err != nil {
+		rename := func(text []byte) ([]byte, error) { return c.database(ctx, text) }
+		if err := c.databases[sum].Rewrite(ctx, to, rename); err != nil {
 			return err
 		}
 		if southbound := string(workdir.SB); filepath.Base(filepath.Dir(to)) != southbound { // its names come from the others
-			if err := file.Transactions(ctx, c.databases[sum], c.keptNames); err != nil {
+			if err := c.databases[sum].Transactions(ctx, func(text []byte) error { return c.keptNames(ctx, text) }); err != nil {
 				return err
 			}
 		}
@@ -386,13 +411,13 @@ func (c *copier) mapping() Map {
 }
 
 // digest returns the size and the sum of a file.
-func digest(path string) (int64, string, error) {
+func digest(ctx context.Context, path string) (int64, string, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return 0, "", err
 	}
 	defer in.Close()
 	sum := sha256.New()
-	n, err := io.Copy(sum, in)
+	n, err := io.Copy(sum, interrupt.Reader(ctx, in))
 	return n, hex.EncodeToString(sum.Sum(nil)), err
 }

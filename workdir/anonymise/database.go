@@ -2,6 +2,7 @@ package anonymise
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // jsonStrings returns a JSON text with each string as change returns it. before is the string before that one: the key
 // of a column or of a map.
-func jsonStrings(text []byte, change func(value, before string) string) ([]byte, error) {
+func jsonStrings(ctx context.Context, text []byte, change func(value, before string) string) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(len(text))
 	before := ""
@@ -20,6 +21,9 @@ func jsonStrings(text []byte, change func(value, before string) string) ([]byte,
 			b.WriteByte(text[i])
 			i++
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 		n := literal(text[i:])
 		var value string
@@ -47,8 +51,8 @@ func literal(text []byte) int {
 }
 
 // addDatabase adds what a transaction of a database holds.
-func (f *found) addDatabase(text []byte, stays vocabulary) error {
-	_, err := jsonStrings(text, func(value, _ string) string {
+func (f *found) addDatabase(ctx context.Context, text []byte, stays vocabulary) error {
+	_, err := jsonStrings(ctx, text, func(value, _ string) string {
 		f.add([]byte(value), false, stays)
 		return value
 	})
@@ -56,13 +60,13 @@ func (f *found) addDatabase(text []byte, stays vocabulary) error {
 }
 
 // database returns a transaction of a database with everything replaced.
-func (r *renamer) database(text []byte) ([]byte, error) {
-	return jsonStrings(text, func(value, _ string) string { return r.name(value) })
+func (r *renamer) database(ctx context.Context, text []byte) ([]byte, error) {
+	return jsonStrings(ctx, text, func(value, _ string) string { return r.name(value) })
 }
 
 // keptNames adds the names in a transaction that stay, because each of their words does.
-func (r *renamer) keptNames(text []byte) error {
-	_, err := jsonStrings(text, func(value, before string) string {
+func (r *renamer) keptNames(ctx context.Context, text []byte) error {
+	_, err := jsonStrings(ctx, text, func(value, before string) string {
 		isName := strings.HasSuffix(before, "name") || before == "iface-id" || before == "logical_port"
 		if isName && strings.ContainsFunc(value, isLetter) && r.name(value) == value {
 			r.kept[value] = true

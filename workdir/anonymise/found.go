@@ -14,10 +14,9 @@ type found struct {
 	prose     map[string]bool // words of texts for people: they stay if they are not among words
 	addresses map[netip.Addr]bool
 	macs      map[[6]byte]bool
-	uuids     map[string]bool // with dashes, in lower case
-	starts    map[string]bool // the first eight digits of UUIDs, and the first six, which names of tunnels have
-	attached  map[netip.Prefix]bool
-	sorted    []netip.Prefix // of attached; nil if these have changed
+	uuids     map[string]bool       // with dashes, in lower case
+	starts    map[string]bool       // the first eight digits of UUIDs, and the first six, which names of tunnels have
+	attached  map[netip.Prefix]bool // the IPv4 networks in which an interface has an address
 	excluded  map[netip.Prefix]bool
 	prefixes  map[netip.Prefix]bool // with masks
 }
@@ -26,18 +25,7 @@ type found struct {
 const ofTunnel = 6
 
 func newFound() *found {
-	return &found{map[string]bool{}, map[string]bool{}, map[netip.Addr]bool{}, map[[6]byte]bool{}, map[string]bool{}, map[string]bool{}, map[netip.Prefix]bool{}, nil, map[netip.Prefix]bool{}, map[netip.Prefix]bool{}}
-}
-
-// networks returns the IPv4 networks in which an interface has an address.
-func (f *found) networks() []netip.Prefix {
-	if f.sorted == nil {
-		f.sorted = []netip.Prefix{}
-		for network := range f.attached {
-			f.sorted = append(f.sorted, network)
-		}
-	}
-	return f.sorted
+	return &found{map[string]bool{}, map[string]bool{}, map[netip.Addr]bool{}, map[[6]byte]bool{}, map[string]bool{}, map[string]bool{}, map[netip.Prefix]bool{}, map[netip.Prefix]bool{}, map[netip.Prefix]bool{}}
 }
 
 // add adds what a text holds. isProse says that the text is for people, as a log is.
@@ -89,8 +77,8 @@ func (f *found) addAddress(text []byte, isExcluded bool) {
 	if bits < a.BitLen() {
 		f.prefixes[network] = true
 	}
-	if a.Is4() && bits >= smallestNetwork && bits < 32 && network.Addr() != a && !f.attached[network] {
-		f.attached[network], f.sorted = true, nil
+	if a.Is4() && bits >= smallestNetwork && bits < 32 && network.Addr() != a {
+		f.attached[network] = true
 	}
 }
 

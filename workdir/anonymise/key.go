@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"hash"
 )
 
 // key is the secret from which all replacements follow. Nothing in a renamed text tells it.
@@ -24,6 +25,25 @@ func (k key) number(kind byte, parts ...[]byte) uint32 {
 		mac.Write(part)
 	}
 	return binary.BigEndian.Uint32(mac.Sum(nil))
+}
+
+// chain makes numbers that only the key and what was added so far determine.
+type chain struct {
+	mac   hash.Hash
+	state []byte
+}
+
+func (k key) chain(kind byte) *chain {
+	c := &chain{mac: hmac.New(sha256.New, k)}
+	c.add(kind)
+	return c
+}
+
+func (c *chain) add(b byte) {
+	c.mac.Reset()
+	c.mac.Write(c.state)
+	c.mac.Write([]byte{b})
+	c.state = c.mac.Sum(c.state[:0])
 }
 
 // Kinds of what the key makes numbers for.

@@ -1,30 +1,55 @@
 package anonymise
 
-import "strings"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 // name replaces each letter of a word by a letter, and each digit by a digit, so that the word keeps its length. The
 // same beginning is always replaced by the same: a name that a program cut off is the beginning of the replaced name.
+// By what a letter is replaced follows from the letters before it, of the first 64 of these.
 func (k key) name(word string) string {
+	const chained = 64
 	replaced := make([]byte, len(word))
-	lower := strings.ToLower(word)
+	chain := k.chain(ofName)
 	for i := range len(word) {
-		from, size := byte('a'), 26
-		char := word[i]
-		switch {
-		case '0' <= char && char <= '9':
-			from, size = '0', 10
-		case 'A' <= char && char <= 'Z':
-			from = 'A'
-		case char >= 0x80: // a part of another letter
-			char = 'a' + char%26
+		shift := int(binary.BigEndian.Uint32(chain.state))
+		if rest := i - chained; rest >= 0 {
+			if rest%len(chain.state) == 0 {
+				chain.add(0)
+			}
+			shift = int(chain.state[rest%len(chain.state)])
+		} else {
+			chain.add(lower(word[i]))
 		}
-		shift := int(k.number(ofName, []byte(lower[:i]))) // of equal beginnings the same: different letters stay different
-		if i == 0 {
-			shift = 1 + shift%(size-1)
-		}
-		replaced[i] = from + byte((int(char-from)+shift)%size)
+		replaced[i] = shifted(word[i], shift, i == 0)
 	}
 	return string(replaced)
+}
+
+// shifted replaces a letter by the one that is so many letters after it, and a digit likewise; by another one if it must change.
+func shifted(char byte, shift int, change bool) byte {
+	from, size := byte('a'), 26
+	switch {
+	case '0' <= char && char <= '9':
+		from, size = '0', 10
+	case 'A' <= char && char <= 'Z':
+		from = 'A'
+	case char >= 0x80: // a part of another letter
+		char = 'a' + char%26
+	}
+	if change {
+		shift = 1 + shift%(size-1)
+	}
+	return from + byte((int(char-from)+shift)%size)
+}
+
+// lower returns a letter as a small one.
+func lower(char byte) byte {
+	if 'A' <= char && char <= 'Z' {
+		return char | 0x20
+	}
+	return char
 }
 
 // keptDigits is the number of digits of a UUID that stay: flows have them as cookies, and OVN orders rows by them.

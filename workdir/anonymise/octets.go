@@ -79,7 +79,8 @@ func (r *renamer) routeAt(data []byte) []byte {
 // its length; or else one byte, or a word that stays.
 func (r *renamer) textAt(data []byte) (replaced []byte, length int) {
 	const shortest = 3
-	n := run(data, func(c byte) bool { return c < 0x80 && (isWordPart(c) || strings.IndexByte("-_.:", c) >= 0) })
+	const longest = 64 // the octets of a text are read again at each one that is no text
+	n := run(data[:min(len(data), longest)], func(c byte) bool { return c < 0x80 && (isWordPart(c) || strings.IndexByte("-_.:", c) >= 0) })
 	if n < shortest || !isWordPart(data[0]) {
 		return data[:1], 1
 	}

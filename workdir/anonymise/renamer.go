@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -20,13 +21,16 @@ type renamer struct {
 	prose     vocabulary        // further words that stay in texts for people
 	words     map[string]string // what words were replaced by so far
 	addresses map[netip.Prefix]netip.Addr
-	registers map[uint32]uint32 // IPv4 addresses, and each 32 bits of IPv6 addresses
-	kept      map[string]bool   // names that stay
+	sorted    []netip.Addr          // the addresses that were found
+	flipped   map[string]netip.Addr // what addresses with masks that are no prefixes were replaced by so far
+	registers map[uint32]uint32     // IPv4 addresses, and each 32 bits of IPv6 addresses
+	kept      map[string]bool       // names that stay
 }
 
 func newRenamer(k key, f *found, stays, prose vocabulary) *renamer {
-	r := &renamer{key: k, found: f, stays: stays, prose: prose, words: map[string]string{}, addresses: map[netip.Prefix]netip.Addr{}, registers: map[uint32]uint32{}, kept: map[string]bool{}}
-	for a := range f.addresses {
+	r := &renamer{key: k, found: f, stays: stays, prose: prose, words: map[string]string{}, addresses: map[netip.Prefix]netip.Addr{}, flipped: map[string]netip.Addr{}, registers: map[uint32]uint32{}, kept: map[string]bool{}}
+	r.sorted = slices.SortedFunc(maps.Keys(f.addresses), netip.Addr.Compare)
+	for _, a := range r.sorted {
 		from, to := a.AsSlice(), r.replaced(a, a.BitLen()).AsSlice()
 		for ; len(from) > 0; from, to = from[4:], to[4:] {
 			if is := binary.BigEndian.Uint32(from); is >= lowestRegister {
@@ -57,6 +61,15 @@ func (r *renamer) masked(a netip.Addr, mask net.IPMask) netip.Addr {
 	if n := ones(mask); n >= 0 {
 		return r.replaced(a, n)
 	}
+	key := a.String() + string(mask)
+	if _, known := r.flipped[key]; !known {
+		r.flipped[key] = r.maskedBits(a, mask)
+	}
+	return r.flipped[key]
+}
+
+// maskedBits returns what an address with a mask that is no prefix is replaced by.
+func (r *renamer) maskedBits(a netip.Addr, mask net.IPMask) netip.Addr {
 	for _, known := range []map[netip.Prefix]bool{r.found.excluded, r.found.prefixes} {
 		for prefix := range known {
 			if to, ok := r.outside(a, mask, prefix); ok {
@@ -252,19 +265,19 @@ func (r *renamer) prefix(digits, mask string) (to string, known bool) {
 	if bits < smallestNetwork || isSpecial(a) {
 		return "", false
 	}
-	for one := range r.found.addresses {
-		if netip.PrefixFrom(a, bits).Contains(one) {
-			return strings.TrimLeft(hex.EncodeToString(r.replaced(a, bits).AsSlice()), "0"), true
-		}
+	first := netip.PrefixFrom(a, bits).Masked()
+	at, _ := slices.BinarySearchFunc(r.sorted, first.Addr(), netip.Addr.Compare)
+	if at == len(r.sorted) || !first.Contains(r.sorted[at]) {
+		return "", false
 	}
-	return "", false
+	return strings.TrimLeft(hex.EncodeToString(r.replaced(a, bits).AsSlice()), "0"), true
 }
 
 // registersIn replaces each 32 bits that are an IPv4 address, or a part of an IPv6 address.
 func (r *renamer) registersIn(digits string) string {
 	const size = 8
 	first := len(digits) % size
-	to := ""
+	var to strings.Builder
 	for end := first; end <= len(digits); end += size {
 		part := digits[max(0, end-size):end]
 		if value, err := strconv.ParseUint(part, 16, 32); err == nil {
@@ -272,9 +285,9 @@ func (r *renamer) registersIn(digits string) string {
 				part = fmt.Sprintf("%0*x", len(part), is)
 			}
 		}
-		to += part
+		to.WriteString(part)
 	}
-	return to
+	return to.String()
 }
 
 // macsIn replaces the first MAC address in the digits of a number, whose leading zeros are not written. One that begins

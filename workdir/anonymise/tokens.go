@@ -211,7 +211,8 @@ func maskLength(text []byte) int {
 
 // readAddress6 reads an IPv6 address.
 func readAddress6(text []byte) token {
-	n := run(text, func(c byte) bool { return isHex(c) || c == ':' })
+	const longest = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255")
+	n := run(text[:min(len(text), longest+1)], func(c byte) bool { return isHex(c) || c == ':' })
 	if n < len(text) && text[n] == '.' && bytes.Count(text[:n], []byte(":")) > 1 { // it ends as an IPv4 address
 		if last := bytes.LastIndexByte(text[:n], ':') + 1; last < len(text) && isDigit(text[last]) {
 			if end := readAddress4(text[last:]); end.text != nil {

@@ -26,25 +26,30 @@ import (
 // gzip'd file is unpacked beside src.
 func Standalone(ctx context.Context, src, dst string) (info Info, remarks []string, err error) {
 	err = writeFile(dst, func(out *output) error {
-		from, err := openSource(ctx, nil, src)
-		if err != nil {
-			return err
-		}
-		defer from.close()
-		var intact bool
-		if info, intact, err = copyIntact(ctx, from, out.file); intact || err != nil {
-			return err
-		}
-		if err := out.cut(0); err != nil {
-			return err
-		}
-		if from, err = from.again(ctx); err != nil {
-			return err
-		}
-		info, remarks, err = convert(ctx, src, from, out)
+		info, remarks, err = writeStandalone(ctx, src, out)
 		return err
 	})
 	return info, remarks, err
+}
+
+// writeStandalone writes what Standalone does to out.
+func writeStandalone(ctx context.Context, src string, out *output) (info Info, remarks []string, err error) {
+	from, err := openSource(ctx, nil, src)
+	if err != nil {
+		return info, nil, err
+	}
+	defer func() { from.close() }()
+	info, intact, err := copyIntact(ctx, from, out.file)
+	if intact || err != nil {
+		return info, nil, err
+	}
+	if err := out.cut(0); err != nil {
+		return info, nil, err
+	}
+	if from, err = from.again(ctx); err != nil {
+		return info, nil, err
+	}
+	return convert(ctx, src, from, out)
 }
 
 // StandaloneAt works like Standalone, but leaves out the transactions after the one with
