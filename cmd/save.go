@@ -80,8 +80,8 @@ func (o *saveOptions) run(ctx context.Context, selected *set.Set, args []string)
 			return err
 		}
 	}
-	save := func(nodes []bundle.Workdir) error {
-		return o.write(args[0], o.withImage, func(w io.Writer) ([]string, error) {
+	save := func(nodes []bundle.Workdir, put putter) error {
+		return o.write(args[0], put, func(w io.Writer) ([]string, error) {
 			if selected.Alone() {
 				return bundle.Save(ctx, nodes[0].Dir, version, extras, w)
 			}
@@ -91,22 +91,22 @@ func (o *saveOptions) run(ctx context.Context, selected *set.Set, args []string)
 	if o.anonymise {
 		return o.saveAnonymised(ctx, args[0], nodes, save)
 	}
-	return worst(save(nodes), incomplete)
+	return worst(save(nodes, outfile.Write), incomplete)
 }
 
+// putter writes a file with what write writes, and returns its size.
+type putter = func(name string, replace bool, write func(io.Writer) error) (size int64, err error)
+
 // saveAnonymised saves copies of the nodes with other names, and the map of these.
-func (o *saveOptions) saveAnonymised(ctx context.Context, name string, nodes []bundle.Workdir, save func(nodes []bundle.Workdir) error) error {
+func (o *saveOptions) saveAnonymised(ctx context.Context, name string, nodes []bundle.Workdir, save func([]bundle.Workdir, putter) error) error {
 	progress := o.progress()
 	defer progress.end()
 	return anonymise.With(ctx, nodes, func(text string) { progress.print("%s", text) }, func(made *anonymise.Result) error {
 		progress.end()
-		if _, err := outfile.Write(name+anonymise.MapSuffix, o.force, made.WriteMap); err != nil {
-			return adviseForce(err)
-		}
-		o.page().WarnEach("", made.Remarks)
-		if err := save(made.Nodes); err != nil {
+		if err := save(made.Nodes, made.Map.Save); err != nil {
 			return err
 		}
+		o.page().WarnEach("", made.Remarks)
 		o.page().Printf("%s has the names and addresses that were replaced: keep it, and do not send it along\n", show.Word(name+anonymise.MapSuffix))
 		return nil
 	})
@@ -130,15 +130,15 @@ func (o *saveOptions) casePage(ctx context.Context, selected *set.Set) (text []b
 	return page.Bytes(), incompleteIf(made.Failed()), err
 }
 
-// write writes a bundle to the file of that name, or to standard output for "-".
-func (o *saveOptions) write(name string, withImage bool, save func(io.Writer) (remarks []string, err error)) error {
+// write writes a bundle to the file of that name with put, or to standard output for "-".
+func (o *saveOptions) write(name string, put putter, save func(io.Writer) (remarks []string, err error)) error {
 	if name == "-" {
 		remarks, err := save(o.Out)
 		o.page().WarnEach("", remarks)
 		return err
 	}
 	var remarks []string
-	size, err := outfile.Write(name, o.force, func(w io.Writer) (err error) {
+	size, err := put(name, o.force, func(w io.Writer) (err error) {
 		remarks, err = save(w)
 		return err
 	})
@@ -147,7 +147,7 @@ func (o *saveOptions) write(name string, withImage bool, save func(io.Writer) (r
 	}
 	o.page().WarnEach("", remarks)
 	load := "load"
-	if withImage {
+	if o.withImage {
 		load += " --with-image"
 	}
 	fmt.Fprintf(o.Out, "Saved in %s (%d KiB). Elsewhere: ovs-offline %s %s\n", terminal.Escape(name), (size+1023)/1024, load, show.Word(filepath.Base(name)))

@@ -21,38 +21,67 @@ import (
 // fs.ErrExist. A FIFO or a device, such as /dev/null, is never replaced, and of a link what it
 // leads to is.
 func Write(name string, replace bool, write func(io.Writer) error) (size int64, err error) {
+	file, err := New(name, replace, write)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Discard()
+	return file.Size, file.Commit()
+}
+
+// File is a complete file that has no name yet.
+type File struct {
+	Size    int64 // in bytes
+	name    string
+	made    *os.File
+	release func()
+}
+
+// New works like Write, but the file gets its name from Commit: several files are complete, and on the disk, before the
+// first of them gets its name.
+func New(name string, replace bool, write func(io.Writer) error) (made *File, err error) {
 	if info, err := os.Lstat(name); err == nil {
 		if err := interrupt.CheckRegular(name); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if info.Mode().Type() == fs.ModeSymlink {
 			if name, err = filepath.EvalSymlinks(name); err != nil {
-				return 0, err
+				return nil, err
 			}
 		}
 		if !replace {
-			return 0, fmt.Errorf("%s: %w", name, fs.ErrExist)
+			return nil, fmt.Errorf("%s: %w", name, fs.ErrExist)
 		}
 	}
 	file, release, err := temporary.File(filepath.Dir(name), "."+filepath.Base(name)+".ovs-offline-")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer os.Remove(file.Name()) // fails once the file has its final name
-	defer release()
+	made = &File{name: name, made: file, release: release}
 	out := bufio.NewWriterSize(file, 1<<20)
 	if err = write(out); err == nil {
 		err = errors.Join(out.Flush(), file.Sync())
 	}
 	if err == nil {
-		err = os.Rename(file.Name(), name)
+		made.Size, err = file.Seek(0, io.SeekEnd)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("saving %s: %w", name, err)
+		made.Discard()
+		return nil, fmt.Errorf("saving %s: %w", name, err)
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return 0, err
+	return made, nil
+}
+
+// Commit gives the file its name.
+func (f *File) Commit() error {
+	if err := os.Rename(f.made.Name(), f.name); err != nil {
+		return fmt.Errorf("saving %s: %w", f.name, err)
 	}
-	return info.Size(), nil
+	return nil
+}
+
+// Discard removes the file unless it has its name.
+func (f *File) Discard() {
+	os.Remove(f.made.Name()) // fails once the file has its name
+	f.release()
 }

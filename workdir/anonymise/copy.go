@@ -29,27 +29,8 @@ import (
 // Result is copies of the data of nodes.
 type Result struct {
 	Nodes   []bundle.Workdir // with their new names
-	Map     Map
+	Map     *Map
 	Remarks []string // what was left out, and which names stay
-}
-
-// Map has what was replaced, with what by.
-type Map struct {
-	Names     map[string]string `json:"names"`     // words of names
-	Addresses map[string]string `json:"addresses"` // and prefixes
-	MACs      map[string]string `json:"macs"`
-	UUIDs     map[string]string `json:"uuids"`
-}
-
-// MapSuffix ends the name of the file with the Map of a bundle, after the name of the bundle.
-const MapSuffix = ".map.json"
-
-// WriteMap writes the map.
-func (r *Result) WriteMap(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r.Map)
 }
 
 // With calls use with copies of the data of nodes, in a temporary folder that is removed afterwards. progress is called
@@ -387,8 +368,8 @@ func (c *copier) manifest(m *workdir.Manifest, written map[string]workdir.File) 
 }
 
 // mapping returns what was replaced.
-func (c *copier) mapping() Map {
-	m := Map{Names: c.words, Addresses: map[string]string{}, MACs: map[string]string{}, UUIDs: map[string]string{}}
+func (c *copier) mapping() *Map {
+	m := &Map{Names: c.words, Addresses: map[string]string{}, MACs: map[string]string{}, UUIDs: map[string]string{}}
 	for a := range c.found.addresses {
 		if to := c.replaced(a, a.BitLen()); to != a {
 			m.Addresses[a.String()] = to.String()
