@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/lines"
 	"ovs-offline/workdir"
+	"ovs-offline/workdir/recording"
 )
 
 // handling is what is done with a file of a workdir.
@@ -54,26 +55,40 @@ func isOfNetwork(name string) bool {
 	return false
 }
 
-// path returns the path of a file in a workdir with the names of bridges, namespaces, devices and pods replaced.
+// path returns the path of a file in a workdir with everything replaced that is no name of a workdir's own (docs/workdir.md):
+// the names of bridges, namespaces, devices, pods, members of clusters, and of files that somebody added.
 func (r *renamer) path(path string) string {
 	parts := strings.Split(path, "/")
 	last := len(parts) - 1
-	within := func(folders ...string) bool {
-		return len(parts) > len(folders) && slices.Equal(parts[:len(folders)], folders)
-	}
-	switch {
-	case within("recorded", "bridges"), within("recorded", "namespaces"), within("host", "devices"):
-		parts[2] = r.encoded(parts[2])
-	case within("host", "logs"), filepath.Base(filepath.Dir(path)) == "libovsdb":
-		for i := 2; i <= last; i++ {
+	for i := 1; i < last; i++ {
+		if isFixed := slices.Contains(folders, parts[i]) && (i == 1 || parts[0] == "db"); !isFixed {
 			parts[i] = r.encoded(parts[i])
 		}
-	case within("restore_flows") && strings.HasSuffix(path, ".dump"):
-		bridge := strings.TrimSuffix(parts[last], ".dump")
-		kind := filepath.Ext(bridge)
-		parts[last] = r.encoded(strings.TrimSuffix(bridge, kind)) + kind + ".dump"
 	}
+	name, ending := parts[last], ""
+	switch {
+	case last == 0:
+		return r.encoded(name)
+	case parts[0] == "restore_flows":
+		ending = filepath.Ext(name)
+		ending = filepath.Ext(strings.TrimSuffix(name, ending)) + ending
+	case isOutput(name):
+		return strings.Join(parts, "/")
+	case strings.Contains(name, ".OpenFlow1"):
+		ending = filepath.Ext(name)
+	}
+	parts[last] = r.encoded(strings.TrimSuffix(name, ending)) + ending
 	return strings.Join(parts, "/")
+}
+
+// folders are those of a workdir that have fixed names and are in others.
+var folders = []string{"ovs", "ovn_nb", "ovn_sb", "bridges", "namespaces", "devices", "logs", "members", "libovsdb", "printed"}
+
+// isOutput reports whether a file has one of the names that files have in every workdir.
+func isOutput(name string) bool {
+	return slices.Contains([]string{"conf.db", "ovnnb_db.db", "ovnsb_db.db", "tables.txt", "tail.db", "services.json", workdir.HostCertificates,
+		workdir.HostCPUSets, workdir.HostUnitMemory}, name) ||
+		slices.ContainsFunc(recording.Commands(), func(c recording.Command) bool { return string(c.Name) == name })
 }
 
 // encoded replaces what a file is named for.
