@@ -58,6 +58,12 @@ const prefixBits = 32
 // (RFC 4291, appendix A) becomes that of the replaced one, and so does a solicited-node address.
 func (r *renamer) address6(a netip.Addr, n int) netip.Addr {
 	number := a.As16()
+	if at, ok := embedded(a); ok {
+		if inner := addressOf(number[at : at+4]); n > 8*at {
+			copy(number[at:], r.replaced(inner, min(32, n-8*at)).AsSlice())
+		}
+		return netip.AddrFrom16(number)
+	}
 	if solicited := netip.MustParsePrefix("ff02::1:ff00:0/104"); solicited.Contains(a) && n == 128 {
 		copy(number[13:], r.key.device(number[13:]))
 		return netip.AddrFrom16(number)
@@ -79,6 +85,31 @@ func (r *renamer) address6(a netip.Addr, n int) netip.Addr {
 		copy(number[13:], r.key.device(number[13:]))
 	}
 	return netip.AddrFrom16(number)
+}
+
+// The prefixes of IPv6 addresses that are made of an IPv4 address: IPv4-compatible (RFC 4291), translated by SIIT or NAT64
+// (RFC 2765, RFC 6052), and 6to4 (RFC 3056).
+var (
+	compatible = netip.MustParsePrefix("::/80")
+	translated = netip.MustParsePrefix("64:ff9b::/96")
+	sixToFour  = netip.MustParsePrefix("2002::/16")
+)
+
+// embedded returns the offset of the IPv4 address in an IPv6 address that is made of one.
+func embedded(a netip.Addr) (at int, ok bool) {
+	const atEnd, after6to4 = 12, 2
+	a = a.WithZone("")
+	number := a.As16()
+	switch {
+	case a.Is4():
+		return 0, false
+	case sixToFour.Contains(a):
+		return after6to4, true
+	case translated.Contains(a), a.Is4In6(), netip.PrefixFrom(a, 64).Masked().Addr().IsUnspecified() && number[8] == 0xff && number[9] == 0xff &&
+		number[10] == 0 && number[11] == 0:
+		return atEnd, true
+	}
+	return atEnd, compatible.Contains(a) && number[10] == 0 && number[11] == 0 && number[12] != 0 // IPv4-compatible
 }
 
 // address replaces the first n bits of an address.
@@ -121,6 +152,23 @@ func (k key) device(b []byte) []byte {
 		return slices.Clone(b)
 	}
 	return k.bits(ofDevice, b, 0, 24, func(beginning []byte, n int) bool { return n < 8 && beginning[0] == 0 })
+}
+
+// wide replaces eight or more bytes: the MAC address in them, or all bytes but the first.
+func (k key) wide(b []byte) []byte {
+	to := slices.Clone(b)
+	switch m, ok := macIn(b); {
+	case ok && isEUI(b):
+		is := k.mac(m)
+		copy(to, is[:3])
+		copy(to[5:], is[3:])
+	case ok:
+		is := k.mac(m)
+		copy(to[2:], is[:])
+	default:
+		copy(to[1:], k.bits(ofWide, b[1:], 0, 8*len(b)-8, func([]byte, int) bool { return false }))
+	}
+	return to
 }
 
 // mac replaces a MAC address. That of an IPv6 solicited-node address (RFC 2464) becomes that of the replaced one.

@@ -91,6 +91,9 @@ func (c *copier) copyAll(ctx context.Context, nodes []bundle.Workdir, progress f
 		result.Nodes = append(result.Nodes, copied)
 	}
 	result.Map, result.Remarks = c.mapping(), c.remarks
+	if c.leftOut > 0 {
+		result.Remarks = append(result.Remarks, fmt.Sprintf("%d parts of userdata and notes of actions are not understood: zeros are in their place", c.leftOut))
+	}
 	if kept := sortedKeys(c.kept); len(kept) > 0 {
 		result.Remarks = append(result.Remarks, "names of which each word has a meaning for Open vSwitch, OVN, Kubernetes or OpenStack stay: "+strings.Join(kept, ", "))
 	}
@@ -346,6 +349,9 @@ func (c *copier) manifest(m *workdir.Manifest, written map[string]workdir.File) 
 			now := written[f.Path]
 			f.Path, f.Size, f.SHA256 = now.Path, now.Size, now.SHA256
 			f.Origin, f.Bridge, f.Namespace, f.Remarks = c.name(f.Origin), c.name(f.Bridge), c.name(f.Namespace), prose(f.Remarks)
+			if f.Partial != nil {
+				f.Partial.Reasons = prose(f.Partial.Reasons)
+			}
 		}
 		if b := of.Built; b != nil { // its commands may name what is nowhere else
 			b.Assumptions = prose(b.Assumptions)
@@ -357,7 +363,7 @@ func (c *copier) manifest(m *workdir.Manifest, written map[string]workdir.File) 
 			}
 		}
 		if s := of.Synthesised; s != nil { // a database that was made of printed tables
-			s.Assumptions = prose(s.Assumptions)
+			s.Chassis, s.Hostname, s.Assumptions = c.name(s.Chassis), c.name(s.Hostname), prose(s.Assumptions)
 			for path, now := range written {
 				if filepath.Base(path) == "tables.txt" && strings.HasPrefix(path, filepath.Join("db", string(of.Kind))) {
 					s.SHA256 = now.SHA256

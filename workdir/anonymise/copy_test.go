@@ -22,7 +22,7 @@ func TestLongTextsAreCopied(t *testing.T) {
 	const size = 1 << 17
 	for _, part := range []string{"x", "1", "x1", ":", "a:", "::", "1.", "1.1.1.1/", "a.", "-", "%41", "%3A", `\n`, "\x1b[1m", "12345678-12-",
 		"fe80::", "0:16:3e:", "5254.1122.", "x1-2-3-", "\xff", "in-addr.arpa.", "/"} {
-		for _, before := range []string{"", "0x", "userdata=", "note:", "reg0=0x"} {
+		for _, before := range []string{"", "0x", "note:"} {
 			text := before + strings.Repeat(part, size/len(part))
 			r := renaming(text)
 			if got := r.name(text); len(got) == 0 {

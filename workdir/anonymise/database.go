@@ -68,12 +68,10 @@ func (r *renamer) database(ctx context.Context, text []byte) ([]byte, error) {
 func (r *renamer) keptNames(ctx context.Context, text []byte) error {
 	_, err := jsonStrings(ctx, text, func(value, before string) string {
 		isName := strings.HasSuffix(before, "name") || before == "iface-id" || before == "logical_port"
-		if isName && strings.ContainsFunc(value, isLetter) && r.name(value) == value {
+		if isName && strings.ContainsFunc(value, func(c rune) bool { return c < 0x80 && isLetter(byte(c)) }) && r.name(value) == value {
 			r.kept[value] = true
 		}
 		return value
 	})
 	return err
 }
-
-func isLetter(char rune) bool { return 'a' <= char|0x20 && char|0x20 <= 'z' }

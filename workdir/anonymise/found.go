@@ -2,9 +2,11 @@ package anonymise
 
 import (
 	"bytes"
+	"encoding/hex"
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -38,26 +40,42 @@ func (f *found) add(text []byte, isProse bool, stays vocabulary) {
 		switch t.kind {
 		case word:
 			excludes = false
-			into := f.words
-			if isProse {
-				into = f.prose
-			}
-			if m, ok := plainMAC(t.text); ok {
-				f.macs[m] = true
-			} else if text := string(t.text); !stays.has(text) {
-				into[strings.ToLower(text)] = true
-			}
+			f.addWord(t.text, isProse, stays)
 		case uuid:
 			text := dashed(t.text)
 			f.uuids[text], f.starts[text[:keptDigits]], f.starts[text[:ofTunnel]] = true, true, true
 		case mac:
-			if m, err := net.ParseMAC(string(t.text)); err == nil {
-				f.macs[[6]byte(m)] = true
+			f.macs[[6]byte(bytesOf(t.text))] = true
+		case wide:
+			if m, ok := macIn(bytesOf(t.text)); ok {
+				f.macs[m] = true
 			}
 		case address:
 			f.addAddress(t.text, excludes)
+		case reversed:
+			if a, bits := forward(t.text); bits == a.BitLen() {
+				f.addresses[a] = true
+			}
+		case encoded:
+			plain, _ := decoded(t.text)
+			f.add(plain, isProse, stays)
+		case octets: // of userdata; a note has texts alone
+			data, _ := hex.DecodeString(string(bytes.ReplaceAll(t.text, []byte("."), nil)))
+			f.addOctets(data)
 		}
 	})
+}
+
+func (f *found) addWord(text []byte, isProse bool, stays vocabulary) {
+	into := f.words
+	if isProse {
+		into = f.prose
+	}
+	if m, _, ok := plainMAC(text); ok && run(text, isDigit) < len(text) {
+		f.macs[m] = true
+	} else if word := string(text); !stays.has(word) {
+		into[strings.ToLower(word)] = true
+	}
 }
 
 // smallestNetwork is the length of the shortest prefix that is taken for that of an interface's network.
@@ -70,6 +88,10 @@ func (f *found) addAddress(text []byte, isExcluded bool) {
 		return
 	}
 	f.addresses[a] = true
+	if at, ok := embedded(a); ok {
+		inner := a.As16()
+		f.addresses[addressOf(inner[at:at+4])] = true
+	}
 	network := netip.PrefixFrom(a, bits).Masked()
 	if isExcluded {
 		f.excluded[network] = true
@@ -120,22 +142,95 @@ func dashed(text []byte) string {
 	return strings.Join([]string{digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]}, "-")
 }
 
-// plainMAC reads a MAC address without separators: the digits of one, or those of a datapath ID, which begins with
-// four zeros more.
-func plainMAC(text []byte) (m [6]byte, ok bool) {
-	const digits, ofDatapath = 12, 16
-	if len(text) == ofDatapath && bytes.HasPrefix(text, []byte("0000")) {
-		text = text[ofDatapath-digits:]
-	} else if len(text) == digits && run(text, isDigit) == digits {
-		return m, false // a number
+// plainMAC reads a MAC address without separators, and returns how many digits are before it: the digits of one, those of a
+// datapath ID, of the ID of a bridge with its priority, or of a WWN (IEEE 802, NAA 1 and 2), or those of an EUI-64.
+func plainMAC(text []byte) (m [6]byte, before int, ok bool) {
+	const digits, wide = 12, 16
+	if len(text) != digits && len(text) != wide || run(text, isHex) != len(text) {
+		return m, 0, false
 	}
-	if len(text) != digits || run(text, isHex) != digits {
+	octets := bytesOf(text)
+	if len(text) == digits {
+		return [6]byte(octets), 0, true
+	}
+	m, ok = macIn(octets)
+	return m, wide - digits, ok
+}
+
+// macIn returns the MAC address in eight bytes: an EUI-64 of it (RFC 4291, appendix A), or what begins with two other bytes.
+func macIn(b []byte) (m [6]byte, ok bool) {
+	switch {
+	case len(b) != 8:
 		return m, false
+	case isEUI(b):
+		return [6]byte(slices.Concat(b[:3], b[5:])), true
+	case b[1] == 0 && slices.Contains([]byte{0x00, 0x10, 0x20, 0x80}, b[0]):
+		return [6]byte(b[2:]), true
 	}
-	for i := range m {
-		m[i] = digit(text[2*i])<<4 | digit(text[2*i+1])
+	return m, false
+}
+
+func isEUI(b []byte) bool { return b[3] == 0xff && b[4] == 0xfe }
+
+// bytesOf returns the bytes that hexadecimal digits in groups stand for: a group of one or two digits is a byte.
+func bytesOf(text []byte) (all []byte) {
+	for i := 0; i < len(text); {
+		n := run(text[i:], isHex)
+		if n%2 == 1 {
+			all = append(all, digit(text[i]))
+		}
+		for j := i + n%2; j < i+n; j += 2 {
+			all = append(all, digit(text[j])<<4|digit(text[j+1]))
+		}
+		i += max(n, 1)
 	}
-	return m, true
+	return all
+}
+
+// inGroups writes bytes as a text has others: with its separators, upper case letters, and zeros at the beginning of a byte or
+// without them.
+func inGroups(b, text []byte) (to []byte) {
+	isShort, upper := false, bytes.ContainsAny(text, "ABCDEF")
+	for i := 0; i < len(text); {
+		n := run(text[i:], isHex)
+		isShort = isShort || n == 1
+		i += n + 1
+	}
+	for i := 0; i < len(text); {
+		n := run(text[i:], isHex)
+		if n == 0 {
+			to, i = append(to, text[i]), i+1
+			continue
+		}
+		if isShort {
+			to, b = strconv.AppendUint(to, uint64(b[0]), 16), b[1:]
+		} else {
+			to, b = hex.AppendEncode(to, b[:n/2]), b[n/2:]
+		}
+		i += n
+	}
+	if upper {
+		to = bytes.ToUpper(to)
+	}
+	return to
+}
+
+// forward returns the address whose octets or digits a text has in reverse order, and the number of its bits that the text
+// has.
+func forward(text []byte) (a netip.Addr, bits int) {
+	parts := strings.Split(string(text), ".")
+	isDigits := len(parts) > 4 || strings.ContainsAny(string(text), "abcdefABCDEF")
+	slices.Reverse(parts)
+	if isDigits {
+		all, _ := hex.DecodeString(strings.Join(parts, "") + strings.Repeat("0", 32-len(parts)))
+		return addressOf(all), 4 * len(parts)
+	}
+	var octets [4]byte
+	for i, part := range parts {
+		value, _ := strconv.Atoi(part)
+		octets[i] = byte(value)
+	}
+	return netip.AddrFrom4(octets), 8 * len(parts)
 }
 
 // digit returns the value of a hexadecimal digit.
@@ -157,4 +252,24 @@ func sortedKeys(set map[string]bool) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// addOctets adds the addresses and MAC addresses in nested actions: they are known in registers then.
+func (f *found) addOctets(data []byte) {
+	for ; len(data) >= 12; data = data[1:] { // the header of set_field, and of the field
+		if data[0] != 0 || data[1] != setField {
+			continue
+		}
+		at, ok := fieldOf(data[4:])
+		end := 4 + at.header + at.size
+		if !ok || at.masked || len(data) < end {
+			continue
+		}
+		switch value := data[4+at.header : end]; {
+		case at.class == ofMAC && len(value) == 6:
+			f.macs[[6]byte(value)] = true
+		case at.class == ofAddress:
+			f.addresses[addressOf(value)] = true
+		}
+	}
 }

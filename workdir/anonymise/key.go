@@ -54,6 +54,7 @@ const (
 	ofIPv6
 	ofVendor
 	ofDevice
+	ofWide
 )
 
 // bits replaces the bits from first to end of a number (the first is 0) in a way that keeps common beginnings: two

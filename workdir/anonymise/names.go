@@ -59,7 +59,7 @@ const keptDigits = 8
 // always replaced by the same: names of devices end in the beginning of a UUID.
 func (k key) uuid(text string) string {
 	const digits = "0123456789abcdef"
-	replaced := []byte(text)
+	replaced, upper := []byte(text), strings.ContainsAny(text, "ABCDEF")
 	var before []byte
 	for i := range len(text) {
 		value := strings.IndexByte(digits, text[i]|0x20)
@@ -72,7 +72,7 @@ func (k key) uuid(text string) string {
 				shift = 1 + shift%15
 			}
 			replaced[i] = digits[(value+shift)%16]
-			if text[i] >= 'A' && text[i] <= 'F' {
+			if upper {
 				replaced[i] = strings.ToUpper(string(replaced[i]))[0]
 			}
 		}

@@ -25,6 +25,7 @@ type renamer struct {
 	flipped   map[string]netip.Addr // what addresses with masks that are no prefixes were replaced by so far
 	registers map[uint32]uint32     // IPv4 addresses, and each 32 bits of IPv6 addresses
 	kept      map[string]bool       // names that stay
+	leftOut   int                   // parts of actions that are not understood
 }
 
 func newRenamer(k key, f *found, stays, prose vocabulary) *renamer {
@@ -126,6 +127,9 @@ func (r *renamer) name(text string) string { return string(r.text([]byte(text), 
 func (r *renamer) token(before []byte, t token, isProse bool) []byte {
 	switch t.kind {
 	case word:
+		if to := r.decimal(before, t.text); to != nil {
+			return to
+		}
 		return r.word(t.text, isProse)
 	case uuid:
 		return []byte(r.key.uuid(string(t.text)))
@@ -133,28 +137,46 @@ func (r *renamer) token(before []byte, t token, isProse bool) []byte {
 		if r.found.hasUUID(t.text[:keptDigits]) {
 			return []byte(r.key.uuid(string(t.text)))
 		}
-		return slices.Concat(r.word(t.text[:keptDigits], isProse), []byte("-"), r.word(t.text[keptDigits+1:], isProse))
+		return append(bytes.Clone(r.word(t.text[:keptDigits], isProse)), r.text(t.text[keptDigits:], isProse)...)
 	case mac:
-		return r.mac(before, t.text)
+		if bytes.HasSuffix(before, []byte("/")) { // a mask
+			return t.text
+		}
+		to := r.key.mac([6]byte(bytesOf(t.text)))
+		return inGroups(to[:], t.text)
+	case wide:
+		return inGroups(r.key.wide(bytesOf(t.text)), t.text)
 	case vendor:
 		return r.vendor(t.text)
 	case address:
 		return r.addressText(t.text)
+	case wildcard:
+		return r.wildcard(t.text)
+	case reversed:
+		return r.reversed(t.text)
+	case encoded:
+		return r.encodedText(t.text)
 	case number:
-		return r.number(before, t.text)
+		return r.number(before, t)
 	case octets:
-		return r.octets(t.text)
+		return r.octets(t.text, bytes.HasSuffix(before, []byte("note:")))
 	}
 	return t.text
 }
 
 // word replaces a word. The first eight digits of a UUID stay, as in the UUID.
 func (r *renamer) word(text []byte, isProse bool) []byte {
-	if m, ok := plainMAC(text); ok {
-		to := r.key.mac(m)
-		return append(bytes.Clone(text[:len(text)-2*len(to)]), hex.EncodeToString(to[:])...)
-	}
 	plain := string(text)
+	if len(text) > keptDigits && run(text, isHex) == len(text) && r.found.hasUUID(text[:keptDigits]) {
+		return []byte(r.key.uuid(plain))
+	}
+	if m, before, ok := plainMAC(text); ok && (run(text, isDigit) < len(text) || r.found.macs[m] || before > 0 && plain[:before] == "0000") { // else a number
+		if before == 0 {
+			to := r.key.mac(m)
+			return inGroups(to[:], text)
+		}
+		return inGroups(r.key.wide(bytesOf(text)), text)
+	}
 	lower := strings.ToLower(plain)
 	if r.stays.has(plain) || r.found.hasUUID(text) || isProse && r.prose[lower] && !r.found.words[lower] {
 		return text
@@ -165,19 +187,23 @@ func (r *renamer) word(text []byte, isProse bool) []byte {
 	return []byte(r.words[plain])
 }
 
-// mac replaces a MAC address in the form in which it is written. A mask stays.
-func (r *renamer) mac(before, text []byte) []byte {
-	m, err := net.ParseMAC(string(text))
-	if err != nil || bytes.HasSuffix(before, []byte("/")) {
-		return text
+// decimal replaces an IPv4 address that was found and is written as a decimal number; it returns nil for another number.
+func (r *renamer) decimal(before, text []byte) []byte {
+	const shortest, longest = 8, 10
+	if len(text) < shortest || len(text) > longest || run(text, isDigit) < len(text) {
+		return nil
 	}
-	to := r.key.mac([6]byte(m))
-	separator := string(text[2])
-	written := strings.ReplaceAll(net.HardwareAddr(to[:]).String(), ":", separator)
-	if bytes.ContainsAny(text, "ABCDEF") {
-		written = strings.ToUpper(written)
+	value, err := strconv.ParseUint(string(text), 10, 32)
+	to, known := r.registers[uint32(value)]
+	if err != nil || !known || isCounter(fieldBefore(bytes.TrimSuffix(before, []byte(":")))) {
+		return nil
 	}
-	return []byte(written)
+	return strconv.AppendUint(nil, uint64(to), 10)
+}
+
+// isCounter reports whether what has a name counts something, or is a cookie.
+func isCounter(name []byte) bool {
+	return slices.Contains([]string{"cookie", "n_packets", "n_bytes", "packets", "bytes", "packet_count", "byte_count"}, string(name))
 }
 
 // vendor replaces the first half of a MAC address. What can be a time stays.
@@ -193,7 +219,7 @@ func (r *renamer) vendor(text []byte) []byte {
 	if isTime || b[0]&groupBit != 0 {
 		return text
 	}
-	return []byte(net.HardwareAddr(r.key.vendor(b[:])).String())
+	return inGroups(r.key.vendor(b[:]), text)
 }
 
 // addressText replaces an address. Its mask stays.
@@ -211,6 +237,16 @@ func (r *renamer) addressText(text []byte) []byte {
 		return text
 	}
 	written := to.String()
+	switch last := bytes.LastIndexByte(plain, ':') + 1; {
+	case last > 0 && bytes.IndexByte(plain, '.') > 0:
+		if at, ok := embedded(a); ok && at == 12 {
+			inner := to.As16()
+			written = string(plain[:last]) + addressOf(inner[12:]).String()
+		}
+	case to.Is4In6():
+		inner := to.As16()
+		written = fmt.Sprintf("::ffff:%x:%x", binary.BigEndian.Uint16(inner[12:]), binary.BigEndian.Uint16(inner[14:]))
+	}
 	if !bytes.ContainsAny(plain, ".:") {
 		separator := plain[bytes.IndexAny(plain, "-_")]
 		written = strings.ReplaceAll(written, ".", string(separator))
@@ -221,29 +257,129 @@ func (r *renamer) addressText(text []byte) []byte {
 	return []byte(written)
 }
 
-// number replaces the addresses and MAC addresses in a hexadecimal number, as registers and labels of connections hold
-// them. A cookie is something else.
-func (r *renamer) number(before, text []byte) []byte {
-	if bytes.HasSuffix(before, []byte("cookie=")) || bytes.HasSuffix(before, []byte("cookie:")) {
+// wildcard replaces the octets of an IPv4 address before a star.
+func (r *renamer) wildcard(text []byte) []byte {
+	parts := bytes.Count(text, []byte(".")) + 1
+	a, err := netip.ParseAddr(string(text) + strings.Repeat(".0", 4-parts))
+	if err != nil {
 		return text
 	}
-	plain, mask, masked := strings.Cut(strings.ToLower(string(text)), "/")
-	digits := plain[2:]
-	to, known := r.prefix(strings.TrimLeft(digits, "0"), mask)
+	to := r.replaced(a, 8*parts).As4()
+	return bytes.Join(decimals(to[:parts]), []byte("."))
+}
+
+// decimals returns the octets of an address as decimal numbers.
+func decimals(a []byte) (all [][]byte) {
+	for _, octet := range a {
+		all = append(all, strconv.AppendUint(nil, uint64(octet), 10))
+	}
+	return all
+}
+
+// reversed replaces an address whose octets, or hexadecimal digits, are in reverse order.
+func (r *renamer) reversed(text []byte) []byte {
+	a, bits := forward(text)
+	to := r.replaced(a, bits).AsSlice()
+	parts := bytes.Split([]byte(hex.EncodeToString(to)), nil)
+	if a.Is4() {
+		parts = decimals(to)
+		bits /= 2
+	}
+	parts = parts[:bits/4]
+	slices.Reverse(parts)
+	return bytes.Join(parts, []byte("."))
+}
+
+// encodedText replaces what has percent-encoded separators, and encodes these.
+func (r *renamer) encodedText(text []byte) []byte {
+	plain, ends := decoded(text)
+	var separators []byte
+	for i, c := range plain {
+		if i == 0 && ends[i] > 1 || i > 0 && ends[i]-ends[i-1] > 1 {
+			separators = append(separators, c)
+		}
+	}
+	var to bytes.Buffer
+	for _, c := range r.text(plain, false) {
+		if bytes.IndexByte(separators, c) >= 0 && !isWordPart(c) {
+			fmt.Fprintf(&to, "%%%02X", c)
+		} else {
+			to.WriteByte(c)
+		}
+	}
+	return to.Bytes()
+}
+
+// number replaces the addresses and MAC addresses in a hexadecimal number, as fields, registers and labels of connections
+// hold them. A cookie is something else.
+func (r *renamer) number(before []byte, t token) []byte {
+	name := t.field
+	if name == nil {
+		name = fieldBefore(bytes.TrimSuffix(before, []byte(":")))
+	}
+	if isCounter(name) {
+		return t.text
+	}
+	plain, mask, masked := strings.Cut(strings.ToLower(string(t.text)), "/")
+	digits, of := plain[2:], classOf(string(name))
+	to, known := r.ofField(of, digits, masked)
 	if !known {
-		to = r.registersIn(r.macsIn(digits))
+		to, known = r.prefix(strings.TrimLeft(digits, "0"), mask)
+	}
+	if !known {
+		to = r.registersIn(r.macsIn(digits), of == ofRegister && !masked)
+	}
+	if to == digits && len(digits) > keptDigits && r.found.hasUUID([]byte(digits[:keptDigits])) {
+		to = r.key.uuid(digits)
 	}
 	if to == digits {
-		return text
+		return t.text
 	}
-	if digits[0] != '0' { // Open vSwitch prints no leading zeros
-		to = strings.TrimLeft(to, "0")
+	to = strings.TrimLeft(to, "0")
+	if digits[0] == '0' { // Open vSwitch prints no leading zeros
+		to = strings.Repeat("0", max(0, len(digits)-len(to))) + to
 	}
 	to = "0x" + to
 	if masked {
 		to += "/" + mask
 	}
 	return []byte(to)
+}
+
+// classOf returns what a field of OpenFlow holds, by its name (ovs-fields(7)).
+func classOf(name string) class {
+	name = strings.ToLower(name)
+	for _, prefix := range []string{"nxm_nx_", "nxm_of_", "oxm_of_"} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	switch name {
+	case "eth_src", "eth_dst", "dl_src", "dl_dst", "arp_sha", "arp_tha", "nd_sll", "nd_tll", "ipv6_nd_sll", "ipv6_nd_tll":
+		return ofMAC
+	case "ip_src", "ip_dst", "nw_src", "nw_dst", "ipv4_src", "ipv4_dst", "arp_spa", "arp_tpa", "tun_src", "tun_dst", "tun_ipv4_src", "tun_ipv4_dst",
+		"ipv6_src", "ipv6_dst", "nd_target", "ipv6_nd_target", "ct_nw_src", "ct_nw_dst", "ct_ipv6_src", "ct_ipv6_dst":
+		return ofAddress
+	}
+	if digits, isRegister := strings.CutPrefix(strings.TrimLeft(name, "x"), "reg"); isRegister && isQuantity(digits) {
+		return ofRegister
+	}
+	return ofNumber
+}
+
+// ofField replaces the digits of a value that is written into a field of addresses or MAC addresses.
+func (r *renamer) ofField(of class, digits string, isMasked bool) (to string, known bool) {
+	size := map[class]int{ofMAC: 12, ofAddress: 8}[of]
+	if of == ofAddress && len(digits) > size {
+		size = 32
+	}
+	if isMasked || size == 0 || len(digits) > size {
+		return "", false
+	}
+	value, err := hex.DecodeString(strings.Repeat("0", size-len(digits)) + digits)
+	if err != nil {
+		return "", false
+	}
+	r.value(of, value)
+	return hex.EncodeToString(value), true
 }
 
 // prefix replaces the digits of the beginning of an address that was found, whose mask is a hexadecimal number.
@@ -273,15 +409,20 @@ func (r *renamer) prefix(digits, mask string) (to string, known bool) {
 	return strings.TrimLeft(hex.EncodeToString(r.replaced(a, bits).AsSlice()), "0"), true
 }
 
-// registersIn replaces each 32 bits that are an IPv4 address, or a part of an IPv6 address.
-func (r *renamer) registersIn(digits string) string {
+// registersIn replaces each 32 bits that are an IPv4 address, or a part of an IPv6 address, that was found. In a register, so is
+// an address of a network that was found, or of a private network.
+func (r *renamer) registersIn(digits string, inRegister bool) string {
 	const size = 8
 	first := len(digits) % size
 	var to strings.Builder
 	for end := first; end <= len(digits); end += size {
 		part := digits[max(0, end-size):end]
 		if value, err := strconv.ParseUint(part, 16, 32); err == nil {
-			if is, known := r.registers[uint32(value)]; known {
+			is, known := r.registers[uint32(value)]
+			if inRegister && !known && len(digits) <= size {
+				is, known = r.inNetwork(uint32(value))
+			}
+			if known {
 				part = fmt.Sprintf("%0*x", len(part), is)
 			}
 		}
@@ -290,13 +431,27 @@ func (r *renamer) registersIn(digits string) string {
 	return to.String()
 }
 
+// inNetwork replaces an IPv4 address of a private network (RFC 1918, RFC 6598), or of a network that was found.
+func (r *renamer) inNetwork(value uint32) (to uint32, known bool) {
+	a := addressOf(binary.BigEndian.AppendUint32(nil, value))
+	shared := a.As4()[0] == 100 && a.As4()[1]&0xc0 == 64
+	for bits := smallestNetwork; bits < 32 && !known; bits++ {
+		known = r.found.prefixes[netip.PrefixFrom(a, bits).Masked()]
+	}
+	if isSpecial(a) || !known && !shared && !a.IsPrivate() {
+		return value, false
+	}
+	r.found.addresses[a] = true
+	return binary.BigEndian.Uint32(r.octetsOfAddress(a.AsSlice())), true
+}
+
 // macsIn replaces the first MAC address in the digits of a number, whose leading zeros are not written. One that begins
 // with two zero bytes can be any number.
 func (r *renamer) macsIn(digits string) string {
 	const ofMAC, zeros = 12, "000"
 	padded := zeros + digits
 	for i := 0; i+ofMAC <= len(padded); i++ {
-		m, ok := plainMAC([]byte("0000" + padded[i:i+ofMAC]))
+		m, _, ok := plainMAC([]byte(padded[i : i+ofMAC]))
 		if ok && r.found.macs[m] && m[0]&groupBit == 0 && (m[0] != 0 || m[1] != 0) {
 			to := r.key.mac(m)
 			return strings.TrimLeft(padded[:i]+hex.EncodeToString(to[:])+padded[i+ofMAC:], "0")

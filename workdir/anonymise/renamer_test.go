@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ovs-offline/workdir/recording"
 )
 
 // renaming returns a renamer for texts.
@@ -206,4 +208,38 @@ func FuzzTexts(f *testing.F) {
 		found.add(text, false, vocabularyOf(wordList))
 		newRenamer(newKey(), found, vocabularyOf(wordList), nil).text(text, false)
 	})
+}
+
+// TestNamesOfFilesAreReplaced has the paths of a workdir (docs/workdir.md), of which the parts that come from outside are
+// named customer.
+func TestNamesOfFilesAreReplaced(t *testing.T) {
+	r := renaming("customer 4f9a3c21-0000-4000-8000-000000000001")
+	const id = "4f9a3c21-0000-4000-8000-000000000001"
+	name := r.name("customer")
+	for path, want := range map[string]string{
+		"db/ovn_sb/members/customer.status":             "db/ovn_sb/members/" + name + ".status",
+		"db/ovn_nb/members/" + id + ".status":           "db/ovn_nb/members/" + r.name(id) + ".status",
+		"db/ovn_nb/libovsdb/customer.log":               "db/ovn_nb/libovsdb/" + name + ".log",
+		"db/ovn_nb/printed/tables.txt":                  "db/ovn_nb/printed/tables.txt",
+		"recorded/bridges/customer/flows.OpenFlow13":    "recorded/bridges/" + name + "/flows.OpenFlow13",
+		"recorded/namespaces/customer/iptables-save":    "recorded/namespaces/" + name + "/iptables-save",
+		"recorded/customer-notes":                       "recorded/" + name + "-" + r.name("notes"),
+		"recorded/extra/customer/a.txt":                 "recorded/extra/" + name + "/a.txt",
+		"host/devices/customer/ethtool.features":        "host/devices/" + name + "/ethtool.features",
+		"host/logs/ovn-controller/customer.1.log":       "host/logs/ovn-controller/" + name + ".1.log",
+		"restore_flows/customer.flows.dump":             "restore_flows/" + name + ".flows.dump",
+		"recorded/bridges/br-int/dpif.show-dp-features": "recorded/bridges/br-int/dpif.show-dp-features",
+		"host/nova.cpu-sets":                            "host/nova.cpu-sets",
+	} {
+		if got := r.path(path); got != want {
+			t.Errorf("%s becomes %s, not %s", path, got, want)
+		}
+	}
+	for _, command := range recording.Commands() {
+		for _, folder := range []string{"recorded", "host", "recorded/bridges/br-int"} {
+			if path := folder + "/" + string(command.Name); r.path(path) != path {
+				t.Errorf("%s becomes %s", path, r.path(path))
+			}
+		}
+	}
 }

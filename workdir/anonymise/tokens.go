@@ -2,10 +2,6 @@ package anonymise
 
 import (
 	"bytes"
-	"net"
-	"net/netip"
-	"strconv"
-	"strings"
 )
 
 // kind is what a token of a text is.
@@ -13,54 +9,76 @@ type kind int
 
 const (
 	other     kind = iota // stays
+	escape                // stays, and ends a word: \n, %3D, the colour of a terminal
 	word                  // letters and digits
 	uuid                  // also without separators, or with underscores
-	uuidStart             // the first ten digits of a UUID
-	mac                   // with colons or dashes
+	uuidStart             // the first ten digits of a UUID, or more of them
+	mac                   // of six bytes, in any of its forms
+	wide                  // of eight or more bytes, of two digits each, between colons or dashes: EUI-64, WWN, datapath ID
 	vendor                // the first half of a MAC address, with colons
 	address               // perhaps with a mask
+	wildcard              // the first octets of an IPv4 address before .* or .x
+	reversed              // an address as in-addr.arpa and ip6.arpa have it
+	encoded               // a MAC address, a UUID or an address with percent-encoded separators (RFC 3986)
 	number                // 0x..., perhaps with a mask
-	octets                // of userdata of an OpenFlow action: two digits each, between dots
+	octets                // of userdata and note of an OpenFlow action: two digits each, between dots
 )
 
 // token is a part of a text.
 type token struct {
-	kind kind
-	text []byte
+	kind  kind
+	text  []byte
+	field []byte // of a number: the field into which an action writes it; nil for none
 }
 
 func isDigit(c byte) bool    { return '0' <= c && c <= '9' }
 func isHex(c byte) bool      { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
-func isWordPart(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80 }
+func isLetter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isWordPart(c byte) bool { return isDigit(c) || isLetter(c) || c >= 0x80 }
 
 // tokens calls use with each part of a text, in their order, and with what is before it. The parts together are the
 // text.
 func tokens(text []byte, use func(before []byte, t token)) {
+	starts := true // whether no word goes on here
 	for i := 0; i < len(text); {
-		found := next(text, i)
+		found := next(text, i, starts)
 		use(text[:i], found)
 		i += len(found.text)
+		starts = found.kind == escape || !isWordPart(text[i-1])
 	}
 }
 
+// readers read what begins at the beginning of a word.
+var readers = []func([]byte) token{readUUID, readMAC, readWide, readReversed, readAddress4, readAddress6, readVendor}
+
 // next returns the token that begins at an offset.
-func next(text []byte, i int) token {
+func next(text []byte, i int, starts bool) token {
 	rest := text[i:]
-	starts := i == 0 || !isWordPart(text[i-1])
-	if bytes.HasSuffix(text[:i], []byte("userdata=")) {
-		if n := run(rest, func(c byte) bool { return isHex(c) || c == '.' }); n > 0 {
-			return token{octets, rest[:n]}
+	if action := text[:i]; bytes.HasSuffix(action, []byte("userdata=")) || bytes.HasSuffix(action, []byte("note:")) {
+		if n := octetsLength(rest); n > 0 {
+			return token{kind: octets, text: rest[:n]}
 		}
 	}
 	if starts && (isHex(rest[0]) || rest[0] == ':') {
-		for _, read := range []func([]byte) token{readUUID, readMAC, readAddress4, readAddress6, readVendor} {
-			if found := read(rest); found.text != nil {
+		if found := readPlain(rest); found.text != nil {
+			return found
+		}
+		if found := readEncoded(rest); found.text != nil {
+			return found
+		}
+	}
+	if n := escapeLength(rest); n > 0 {
+		return token{kind: escape, text: rest[:n]}
+	}
+	if !starts { // after the letters that readWord has split off
+		if n := startOfUUID(rest); n > 0 {
+			return token{kind: uuidStart, text: rest[:n]}
+		}
+		if isLetter(text[i-1]) {
+			if found := readAddress4(rest); found.text != nil {
 				return found
 			}
 		}
-	}
-	if n := startOfUUID(rest); n > 0 && !starts { // after the letters that readWord has split off
-		return token{uuidStart, rest[:n]}
 	}
 	if starts && bytes.HasPrefix(rest, []byte("0x")) {
 		return readHex(rest)
@@ -69,10 +87,19 @@ func next(text []byte, i int) token {
 		return readWord(rest, n)
 	}
 	n := 1
-	for n < len(rest) && !isWordPart(rest[n]) && rest[n] != ':' {
+	for n < len(rest) && !isWordPart(rest[n]) && bytes.IndexByte([]byte(`:\%[`), rest[n]) < 0 {
 		n++
 	}
-	return token{other, rest[:n]}
+	return token{kind: other, text: rest[:n]}
+}
+
+func readPlain(text []byte) token {
+	for _, read := range readers {
+		if found := read(text); found.text != nil {
+			return found
+		}
+	}
+	return token{}
 }
 
 // run returns the number of bytes at the beginning of a text that are accepted.
@@ -86,121 +113,15 @@ func run(text []byte, accept func(byte) bool) (n int) {
 // ends reports whether no word goes on at an offset.
 func ends(text []byte, n int) bool { return n >= len(text) || !isWordPart(text[n]) }
 
-// readWord returns a word of n bytes. One of 32 hexadecimal digits is a UUID; one that goes on as
-// tap01234567-89 holds the beginning of one, which is the next token.
-func readWord(text []byte, n int) token {
-	const compact = 32
-	if n == compact && run(text, isHex) == n {
-		return token{uuid, text[:n]}
-	}
-	if before := n - keptDigits; before > 0 && before <= 3 {
-		if startOfUUID(text[before:]) > 0 && run(text, func(c byte) bool { return !isDigit(c) }) >= before {
-			return token{word, text[:before]}
+// octetsLength returns the length of the bytes at the beginning of a text, two digits each, between dots.
+func octetsLength(text []byte) (n int) {
+	for len(text) >= n+2 && isHex(text[n]) && isHex(text[n+1]) {
+		if n += 2; n == len(text) || text[n] != '.' {
+			break
 		}
+		n++
 	}
-	return token{word, text[:n]}
-}
-
-// startOfUUID returns the length of the first ten digits of a UUID at the beginning of a text, 0 if it has none.
-func startOfUUID(text []byte) int {
-	const n = keptDigits + 3
-	if run(text, isHex) == keptDigits && len(text) >= n && text[keptDigits] == '-' && run(text[keptDigits+1:], isHex) == 2 && ends(text, n) {
-		return n
-	}
-	return 0
-}
-
-// readUUID reads a UUID with dashes or underscores, or its beginning.
-func readUUID(text []byte) token {
-	const length = 36
-	if n := startOfUUID(text); n > 0 && (len(text) == n || text[n] != '-' || !ends(text, n)) {
-		return token{uuidStart, text[:n]}
-	}
-	if len(text) < length || !ends(text, length) {
-		return token{}
-	}
-	for i := range length {
-		switch i {
-		case 8, 13, 18, 23:
-			if text[i] != text[8] || text[i] != '-' && text[i] != '_' {
-				return token{}
-			}
-		default:
-			if !isHex(text[i]) {
-				return token{}
-			}
-		}
-	}
-	return token{uuid, text[:length]}
-}
-
-// readMAC reads a MAC address. Open vSwitch and OVN print two digits for each byte.
-func readMAC(text []byte) token {
-	const length = 17
-	if len(text) < length || !ends(text, length) || len(text) > length && text[length] == ':' && len(text) > length+1 && isHex(text[length+1]) {
-		return token{}
-	}
-	if _, err := net.ParseMAC(string(text[:length])); err != nil {
-		return token{}
-	}
-	return token{mac, text[:length]}
-}
-
-// readVendor reads the first half of a MAC address.
-func readVendor(text []byte) token {
-	const length = 8
-	if len(text) < length || text[2] != ':' || text[5] != ':' || !ends(text, length) || len(text) > length && (text[length] == ':' || text[length] == '.') {
-		return token{}
-	}
-	for _, i := range []int{0, 1, 3, 4, 6, 7} {
-		if !isHex(text[i]) {
-			return token{}
-		}
-	}
-	return token{vendor, text[:length]}
-}
-
-// readAddress4 reads an IPv4 address, with dots, or with dashes or underscores as parts of names have them.
-func readAddress4(text []byte) token {
-	if !isDigit(text[0]) {
-		return token{}
-	}
-	n := 0
-	var separator byte
-	for part := range 4 {
-		if part > 0 {
-			if n >= len(text) || part == 1 && !strings.ContainsRune(".-_", rune(text[n])) || part > 1 && text[n] != separator {
-				return token{}
-			}
-			separator = text[n]
-			n++
-		}
-		digits := run(text[n:], isDigit)
-		if value, err := strconv.Atoi(string(text[n : n+digits])); err != nil || value > 255 || digits > 1 && text[n] == '0' {
-			return token{}
-		}
-		n += digits
-	}
-	if !ends(text, n) {
-		return token{}
-	}
-	if separator == '.' && n+1 < len(text) && text[n] == '.' && isDigit(text[n+1]) {
-		return token{} // it has more parts
-	}
-	if separator != '.' {
-		return token{address, text[:n]}
-	}
-	return token{address, text[:n+maskLength(text[n:])]}
-}
-
-// maskLength returns the length of the mask at the beginning of a text: /24, /255.255.255.0, /ffff:: or, after a
-// hexadecimal number, /0xff.
-func maskLength(text []byte) int {
-	if len(text) < 2 || text[0] != '/' || !isHex(text[1]) {
-		return 0
-	}
-	n := 1 + run(text[1:], func(c byte) bool { return isHex(c) || c == '.' || c == ':' || c == 'x' })
-	for n > 1 && (text[n-1] == '.' || text[n-1] == ':' && text[n-2] != ':') {
+	if n > 0 && text[n-1] == '.' {
 		n--
 	}
 	if !ends(text, n) {
@@ -209,40 +130,113 @@ func maskLength(text []byte) int {
 	return n
 }
 
-// readAddress6 reads an IPv6 address.
-func readAddress6(text []byte) token {
-	const longest = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255")
-	n := run(text[:min(len(text), longest+1)], func(c byte) bool { return isHex(c) || c == ':' })
-	if n < len(text) && text[n] == '.' && bytes.Count(text[:n], []byte(":")) > 1 { // it ends as an IPv4 address
-		if last := bytes.LastIndexByte(text[:n], ':') + 1; last < len(text) && isDigit(text[last]) {
-			if end := readAddress4(text[last:]); end.text != nil {
-				n = last + len(end.text)
-			}
+// escapeLength returns the length of the escape sequence at the beginning of a text: of a string of C or JSON, of a URL
+// (RFC 3986, section 2.1), or of a terminal's colour (ECMA-48, SGR) without the ESC, however that is written.
+func escapeLength(text []byte) int {
+	hexAfter := func(prefix, digits int) int {
+		if len(text) >= prefix+digits && run(text[prefix:prefix+digits], isHex) == digits {
+			return prefix + digits
+		}
+		return 0
+	}
+	switch {
+	case text[0] == '%':
+		return hexAfter(1, 2)
+	case text[0] == '[':
+		if n := 1 + run(text[1:], func(c byte) bool { return isDigit(c) || c == ';' }); n < len(text) && text[n] == 'm' {
+			return n + 1
+		}
+	case text[0] == '\\' && len(text) > 1:
+		switch c := text[1]; {
+		case c == 'x':
+			return hexAfter(2, 2)
+		case c == 'u':
+			return hexAfter(2, 4)
+		case c == '0' && len(text) > 3 && isDigit(text[2]) && isDigit(text[3]):
+			return 4
+		case bytes.IndexByte([]byte("abefnrtv0"), c) >= 0:
+			return 2
 		}
 	}
-	for n > 2 {
-		if bytes.Count(text[:n], []byte(":")) < 2 {
-			return token{}
-		}
-		if parsed, err := netip.ParseAddr(string(text[:n])); err == nil && parsed.Is6() && ends(text, n) {
-			return token{address, text[:n+maskLength(text[n:])]}
-		}
-		if text[n-1] != ':' {
-			return token{}
-		}
-		n--
+	return 0
+}
+
+// readWord returns a word of n bytes. One of 32 hexadecimal digits is a UUID; one that goes on as
+// tap01234567-89 holds the beginning of one, and one that goes on as ip203-0-113-85 an address, which are the next tokens.
+func readWord(text []byte, n int) token {
+	const compact = 32
+	if n == compact && run(text, isHex) == n {
+		return token{kind: uuid, text: text[:n]}
 	}
-	return token{}
+	letters := run(text[:n], func(c byte) bool { return !isDigit(c) })
+	if before := n - keptDigits; before > 0 && before <= 3 && letters >= before && startOfUUID(text[before:]) > 0 {
+		return token{kind: word, text: text[:before]}
+	}
+	if isVersion := letters == 1 && text[0]|0x20 == 'v'; letters > 0 && letters < n && n-letters <= 3 && !isVersion && isLetter(text[letters-1]) &&
+		readAddress4(text[letters:]).text != nil {
+		return token{kind: word, text: text[:letters]}
+	}
+	return token{kind: word, text: text[:n]}
 }
 
 // readHex reads a hexadecimal number with its mask.
 func readHex(text []byte) token {
 	n := 2 + run(text[2:], isHex)
 	if n == 2 || !ends(text, n) {
-		return token{word, text[:max(n, run(text, isWordPart))]}
+		return token{kind: word, text: text[:max(n, run(text, isWordPart))]}
 	}
 	if bytes.HasPrefix(text[n:], []byte("/0x")) {
 		n += maskLength(text[n:])
 	}
-	return token{number, text[:n]}
+	return token{number, text[:n], fieldAfter(text[n:])}
+}
+
+// fieldAfter returns the name of the field to which an arrow at the beginning of a text points, as in
+// load:0x1->NXM_NX_REG0[]; nil for none.
+func fieldAfter(text []byte) []byte {
+	name, isArrow := bytes.CutPrefix(text, []byte("->"))
+	if !isArrow {
+		return nil
+	}
+	return name[:run(name, isNamePart)]
+}
+
+// fieldBefore returns the name of the field that a match or an action sets to what follows a text, as in reg0=; empty for none.
+func fieldBefore(text []byte) []byte {
+	text = bytes.TrimSuffix(text, []byte("="))
+	n := len(text)
+	for n > 0 && isNamePart(text[n-1]) {
+		n--
+	}
+	return text[n:]
+}
+
+func isNamePart(c byte) bool { return c == '_' || isWordPart(c) }
+
+// readEncoded reads what has percent-encoded separators.
+func readEncoded(text []byte) token {
+	const longest = 200
+	n := run(text[:min(len(text), longest)], func(c byte) bool { return isHex(c) || bytes.IndexByte([]byte("%:.-_/"), c) >= 0 })
+	if bytes.IndexByte(text[:n], '%') < 0 {
+		return token{}
+	}
+	plain, ends := decoded(text[:min(len(text), n+1)])
+	found := readPlain(plain)
+	if found.text == nil || ends[len(found.text)-1] == len(found.text) { // nothing of it is encoded
+		return token{}
+	}
+	return token{kind: encoded, text: text[:ends[len(found.text)-1]]}
+}
+
+// decoded returns a text with the percent-encoded bytes decoded, and for each byte where it ends in the text.
+func decoded(text []byte) (plain []byte, ends []int) {
+	for i := 0; i < len(text); {
+		c, n := text[i], 1
+		if c == '%' && i+2 < len(text) && isHex(text[i+1]) && isHex(text[i+2]) {
+			c, n = digit(text[i+1])<<4|digit(text[i+2]), 3
+		}
+		i += n
+		plain, ends = append(plain, c), append(ends, i)
+	}
+	return plain, ends
 }
