@@ -12,6 +12,7 @@ type class int
 const (
 	ofNumber class = iota
 	ofRegister
+	ofAddressRegister
 	ofMAC
 	ofAddress
 )
@@ -40,7 +41,9 @@ func fieldOf(data []byte) (f field, ok bool) {
 		f.class = ofMAC
 	case oxm == 0x8000 && is(11, 12, 22, 23, 26, 27, 31), oxm == 0 && is(7, 8, 16, 17), oxm == 1 && is(19, 20, 23, 31, 32, 109, 110):
 		f.class = ofAddress
-	case oxm == 1 && (number < 16 || is(111, 112, 113, 114)), oxm == 0x8001:
+	case oxm == 1 && number < 16:
+		f.class = classOfRegister(int(number))
+	case oxm == 1 && is(111, 112, 113, 114), oxm == 0x8001:
 		f.class = ofRegister
 	case oxm != 0x8000 && oxm > 1:
 		return f, false
@@ -61,7 +64,7 @@ func (r *renamer) value(of class, value []byte) {
 		copy(value, r.octetsOfAddress(value))
 	default:
 		digits := hex.EncodeToString(value)
-		padded := hex.EncodeToString(make([]byte, len(value))) + r.registersIn(r.macsIn(digits), of == ofRegister)
+		padded := hex.EncodeToString(make([]byte, len(value))) + r.registersIn(r.macsIn(digits), of)
 		to, _ = hex.DecodeString(padded[len(padded)-len(digits):])
 		copy(value, to)
 	}
@@ -135,7 +138,7 @@ func (r *renamer) nicira(body []byte) bool {
 	switch number, rest := binary.BigEndian.Uint16(body[4:]), body[start:]; number {
 	case regLoad:
 		f, ok := fieldOf(body[8:])
-		size := map[class]int{ofMAC: 6, ofNumber: 8, ofRegister: min(8, f.size), ofAddress: 4}[f.class]
+		size := map[class]int{ofMAC: 6, ofNumber: 8, ofRegister: min(8, f.size), ofAddressRegister: 4, ofAddress: 4}[f.class]
 		if !ok || len(rest) != 8 {
 			return false
 		}

@@ -2,6 +2,7 @@ package anonymise
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -29,8 +30,11 @@ func leadsTo(prefixes []netip.Prefix, beginning netip.Addr, n int) bool {
 }
 
 // hostBits is the number of bits at the end of an IPv4 address that stay, so that broadcast addresses and ranges of
-// addresses stay what they are; more in a larger network of an interface.
-const hostBits = 8
+// addresses stay what they are. In a larger network of an interface more stay, but at most mostHostBits.
+const (
+	hostBits     = 8
+	mostHostBits = 12
+)
 
 // address4 replaces the first n bits of an IPv4 address.
 func (r *renamer) address4(a netip.Addr, n int) netip.Addr {
@@ -39,15 +43,47 @@ func (r *renamer) address4(a netip.Addr, n int) netip.Addr {
 	}
 	end := min(n, 32-hostBits)
 	for bits := smallestNetwork; bits < end; bits++ {
-		if network := netip.PrefixFrom(a, bits).Masked(); r.found.attached[network] {
-			end = bits
+		if r.isAttached(a, bits) {
+			end = min(end, max(bits, 32-mostHostBits))
 		}
 	}
 	number := a.As4()
 	replaced := r.key.bits(ofIPv4, number[:], 0, end, func(beginning []byte, n int) bool {
-		return leadsTo(special4, netip.AddrFrom4([4]byte(beginning)), n)
+		from := netip.AddrFrom4([4]byte(beginning))
+		return leadsTo(special4, from, n) || r.leadsToBroadcast(from, n)
 	})
 	return netip.AddrFrom4([4]byte(replaced))
+}
+
+func (r *renamer) isAttached(a netip.Addr, bits int) bool {
+	return r.found.attached[netip.PrefixFrom(a, bits).Masked()]
+}
+
+// leadsToBroadcast reports whether the first n bits are those of the broadcast address of a large network of an interface: the bit
+// after them stays.
+func (r *renamer) leadsToBroadcast(beginning netip.Addr, n int) bool {
+	number := beginning.As4()
+	bits := binary.BigEndian.Uint32(number[:])
+	for length := n; length >= smallestNetwork; length-- {
+		if length < 32-hostBits && r.isAttached(beginning, length) {
+			return true
+		}
+		if bits&(1<<(32-length)) == 0 { // the last bit of so many is not set
+			return false
+		}
+	}
+	return false
+}
+
+// readable returns the networks of interfaces in which more than hostBits of the addresses stay.
+func (f *found) readable() (all []string) {
+	for network := range f.attached {
+		if network.Bits() < 32-hostBits {
+			all = append(all, fmt.Sprintf("%s (%d)", network, min(mostHostBits, 32-network.Bits())))
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // prefixBits is the number of bits at the beginning of an IPv6 address that are replaced. The next ones number the

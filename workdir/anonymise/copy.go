@@ -91,6 +91,10 @@ func (c *copier) copyAll(ctx context.Context, nodes []bundle.Workdir, progress f
 		result.Nodes = append(result.Nodes, copied)
 	}
 	result.Map, result.Remarks = c.mapping(), c.remarks
+	if networks := found.readable(); len(networks) > 0 {
+		result.Remarks = append(result.Remarks, fmt.Sprintf("more than the last %d bits of addresses stay in large networks, by the number in brackets: %s",
+			hostBits, strings.Join(networks, ", ")))
+	}
 	if c.leftOut > 0 {
 		result.Remarks = append(result.Remarks, fmt.Sprintf("%d parts of userdata and notes of actions are not understood: zeros are in their place", c.leftOut))
 	}

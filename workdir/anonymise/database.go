@@ -68,7 +68,9 @@ func (r *renamer) database(ctx context.Context, text []byte) ([]byte, error) {
 func (r *renamer) keptNames(ctx context.Context, text []byte) error {
 	_, err := jsonStrings(ctx, text, func(value, before string) string {
 		isName := strings.HasSuffix(before, "name") || before == "iface-id" || before == "logical_port"
-		if isName && strings.ContainsFunc(value, func(c rune) bool { return c < 0x80 && isLetter(byte(c)) }) && r.name(value) == value {
+		const shortest = 4 // of a number
+		isText := len(value) >= shortest || strings.ContainsFunc(value, func(c rune) bool { return c < 0x80 && isLetter(byte(c)) })
+		if isName && isText && r.name(value) == value {
 			r.kept[value] = true
 		}
 		return value

@@ -326,8 +326,11 @@ func (r *renamer) number(before []byte, t token) []byte {
 	if !known {
 		to, known = r.prefix(strings.TrimLeft(digits, "0"), mask)
 	}
+	if masked {
+		of = ofNumber
+	}
 	if !known {
-		to = r.registersIn(r.macsIn(digits), of == ofRegister && !masked)
+		to = r.registersIn(r.macsIn(digits), of)
 	}
 	if to == digits && len(digits) > keptDigits && r.found.hasUUID([]byte(digits[:keptDigits])) {
 		to = r.key.uuid(digits)
@@ -360,9 +363,20 @@ func classOf(name string) class {
 		return ofAddress
 	}
 	if digits, isRegister := strings.CutPrefix(strings.TrimLeft(name, "x"), "reg"); isRegister && isQuantity(digits) {
-		return ofRegister
+		number, _ := strconv.Atoi(digits)
+		return classOfRegister(number)
 	}
 	return ofNumber
+}
+
+// classOfRegister returns what a register of 32 bits can hold: OVN has addresses in the first ones (lib/logical-fields.h), but labels
+// and numbers of samples in the fourth.
+func classOfRegister(number int) class {
+	const labels, last = 3, 7
+	if number != labels && number <= last {
+		return ofAddressRegister
+	}
+	return ofRegister
 }
 
 // ofField replaces the digits of a value that is written into a field of addresses or MAC addresses.
@@ -410,8 +424,8 @@ func (r *renamer) prefix(digits, mask string) (to string, known bool) {
 }
 
 // registersIn replaces each 32 bits that are an IPv4 address, or a part of an IPv6 address, that was found. In a register, so is
-// an address of a network that was found, or of a private network.
-func (r *renamer) registersIn(digits string, inRegister bool) string {
+// an address that was not found.
+func (r *renamer) registersIn(digits string, of class) string {
 	const size = 8
 	first := len(digits) % size
 	var to strings.Builder
@@ -419,8 +433,8 @@ func (r *renamer) registersIn(digits string, inRegister bool) string {
 		part := digits[max(0, end-size):end]
 		if value, err := strconv.ParseUint(part, 16, 32); err == nil {
 			is, known := r.registers[uint32(value)]
-			if inRegister && !known && len(digits) <= size {
-				is, known = r.inNetwork(uint32(value))
+			if !known && len(digits) <= size {
+				is, known = r.inRegister(uint32(value), of)
 			}
 			if known {
 				part = fmt.Sprintf("%0*x", len(part), is)
@@ -428,17 +442,21 @@ func (r *renamer) registersIn(digits string, inRegister bool) string {
 		}
 		to.WriteString(part)
 	}
+	if value, err := hex.DecodeString(digits); err == nil && len(value) == 16 && of != ofNumber && to.String() == digits && addressOf(value).IsGlobalUnicast() {
+		return hex.EncodeToString(r.octetsOfAddress(value))
+	}
 	return to.String()
 }
 
-// inNetwork replaces an IPv4 address of a private network (RFC 1918, RFC 6598), or of a network that was found.
-func (r *renamer) inNetwork(value uint32) (to uint32, known bool) {
+// inRegister replaces an IPv4 address in a register: any, or one of a private network (RFC 1918, RFC 6598) or of a network that was
+// found where the register can hold something else.
+func (r *renamer) inRegister(value uint32, of class) (to uint32, known bool) {
 	a := addressOf(binary.BigEndian.AppendUint32(nil, value))
-	shared := a.As4()[0] == 100 && a.As4()[1]&0xc0 == 64
-	for bits := smallestNetwork; bits < 32 && !known; bits++ {
+	known = of == ofAddressRegister || of == ofRegister && (a.IsPrivate() || a.As4()[0] == 100 && a.As4()[1]&0xc0 == 64)
+	for bits := smallestNetwork; bits < 32 && !known && of == ofRegister; bits++ {
 		known = r.found.prefixes[netip.PrefixFrom(a, bits).Masked()]
 	}
-	if isSpecial(a) || !known && !shared && !a.IsPrivate() {
+	if isSpecial(a) || !known {
 		return value, false
 	}
 	r.found.addresses[a] = true

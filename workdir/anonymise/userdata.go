@@ -38,16 +38,17 @@ func (r *renamer) argumentsOf(action uint32) reader {
 
 // userdata returns the bytes of an action of OVN with everything replaced. What is not understood becomes zeros.
 func (r *renamer) userdata(data []byte) []byte {
-	const header = 8 // the number of the action, and padding
-	if len(data) >= header {
-		if read := r.argumentsOf(binary.BigEndian.Uint32(data)); read != nil {
-			if to, ok := read(slices.Clone(data[header:])); ok {
-				return slices.Concat(data[:header], to)
-			}
-		}
-		return slices.Concat(data[:header], r.unknown(data[header:]))
+	const header, padding = 8, 4
+	if len(data) < header || data[0] != 0 || data[1] != 0 || [padding]byte(data[padding:header]) != [padding]byte{} {
+		return r.unknown(data)
 	}
-	return r.unknown(data)
+	rest := data[header:]
+	if read := r.argumentsOf(binary.BigEndian.Uint32(data)); read != nil {
+		if to, ok := read(slices.Clone(rest)); ok {
+			return slices.Concat(data[:header], to)
+		}
+	}
+	return slices.Concat(data[:header], r.unknown(rest))
 }
 
 // cursor takes bytes from the beginning of data.

@@ -1,0 +1,218 @@
+package cmd
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/sets"
+)
+
+// What an adversary knows of the original: what plain expressions find in its files.
+var (
+	knownUUID     = regexp.MustCompile(`\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+	knownMAC      = regexp.MustCompile(`\b[0-9a-f][02468ace](?::[0-9a-f]{2}){5}\b`)
+	knownAddress  = regexp.MustCompile(`\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b`)
+	knownAddress6 = regexp.MustCompile(`\b(?:f[cd][0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]*:[0-9a-f]+\b`)
+	knownName     = regexp.MustCompile(`"(?:name|hostname|iface-id|logical_port|description|neutron:[a-z_]*name|system-id|domain_name)"[:,]"([^"]{4,})"`)
+	userdataText  = regexp.MustCompile(`(?:userdata=|note:)[0-9a-f.]*`)
+)
+
+// eachFile calls use with the path and the content of each file below a folder.
+func eachFile(t *testing.T, folder string, use func(path, content string)) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(folder, path)
+		use(rel, string(content))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// regexpOf returns an expression for any of some words.
+func regexpOf(words []string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:` + strings.Join(words, "|") + `)`)
+}
+
+// stays4 reports whether docs/sharing.md says that an address stays.
+func stays4(a netip.Addr) bool {
+	first := a.As4()[0]
+	return first == 0 || first == 127 || first >= 224 || a.IsLinkLocalUnicast()
+}
+
+// addressSpellings returns an IPv4 address in fifteen spellings and more.
+func addressSpellings(a netip.Addr) []string {
+	b, text := a.As4(), a.String()
+	n := binary.BigEndian.Uint32(b[:])
+	hexes := hex.EncodeToString(b[:])
+	return []string{text, "::ffff:" + text, fmt.Sprintf("::ffff:%x:%x", n>>16, n&0xffff), "64:ff9b::" + text, fmt.Sprintf("64:ff9b::%x:%x", n>>16, n&0xffff),
+		fmt.Sprintf("2002:%x:%x:", n>>16, n&0xffff), strings.ReplaceAll(text, ".", "-"), strings.ReplaceAll(text, ".", "_"), strings.ReplaceAll(text, ".", "%2E"),
+		fmt.Sprintf("%d.%d.%d.%d.in-addr", b[3], b[2], b[1], b[0]), fmt.Sprintf("%d", n), fmt.Sprintf("0x%x", n), hexes, strings.ToUpper(hexes),
+		fmt.Sprintf("%02x.%02x.%02x.%02x", b[0], b[1], b[2], b[3]), octetsOfText(text), fmt.Sprintf("%02x%02x%02x%02x", b[3], b[2], b[1], b[0])}
+}
+
+// octetsOfText returns a text as ovs-ofctl prints the bytes of an action.
+func octetsOfText(text string) string {
+	return strings.ReplaceAll(net.HardwareAddr(text).String(), ":", ".")
+}
+
+// macSpellings returns a MAC address in twelve spellings and more.
+func macSpellings(m net.HardwareAddr) []string {
+	text, digits := m.String(), hex.EncodeToString(m)
+	eui := net.HardwareAddr{m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]}
+	link := netip.AddrFrom16([16]byte{0xfe, 0x80, 8: m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]}).String()
+	all := []string{text, strings.ReplaceAll(text, ":", "-"), strings.ReplaceAll(text, ":", "."), strings.ReplaceAll(text, ":", "_"), strings.ReplaceAll(text, ":", "%3A"), digits,
+		"0x" + strings.TrimLeft(digits, "0"), digits[:4] + "." + digits[4:8] + "." + digits[8:], fmt.Sprintf("%x:%x:%x:%x:%x:%x", m[0], m[1], m[2], m[3], m[4], m[5]),
+		eui.String(), hex.EncodeToString(eui), strings.TrimPrefix(link, "fe80::"), octetsOfText(text)}
+	for _, one := range slices.Clone(all) {
+		all = append(all, strings.ToUpper(one))
+	}
+	return all
+}
+
+// search looks for texts in the files of a folder and their names, where no longer word, number or address goes on, and reports them.
+func search(t *testing.T, folder string, wanted map[string]string) {
+	t.Helper()
+	found, seen := map[string]int{}, map[string]string{}
+	word := regexp.MustCompile(`[0-9A-Za-z]+`)
+	starts := map[string][]string{} // by their first words
+	for text := range wanted {
+		first := word.FindString(text)
+		starts[first] = append(starts[first], text)
+	}
+	isWord := func(text string, i int) bool { return i >= 0 && i < len(text) && word.MatchString(text[i:i+1]) }
+	look := func(path, text string) {
+		for _, at := range word.FindAllStringIndex(text, -1) {
+			for _, secret := range starts[text[at[0]:at[1]]] {
+				begin := at[0] - strings.Index(secret, word.FindString(secret))
+				end := begin + len(secret)
+				if begin >= 0 && end <= len(text) && text[begin:end] == secret && !isWord(text, end) {
+					if found[secret]++; seen[secret] == "" {
+						seen[secret] = fmt.Sprintf("%s: %q", path, text[max(0, begin-60):min(len(text), end+30)])
+					}
+				}
+			}
+		}
+	}
+	eachFile(t, folder, func(path, content string) { look(path, content); look("name of a file", path) })
+	for _, secret := range slices.Sorted(maps.Keys(found)) {
+		t.Errorf("%s (%s) is there %d times: %s", secret, wanted[secret], found[secret], seen[secret])
+	}
+}
+
+// TestAnAdversaryFindsNothing looks in anonymised bundles for what plain expressions find in the originals, in many
+// spellings. It allows only what docs/sharing.md or the command says stays.
+func TestAnAdversaryFindsNothing(t *testing.T) {
+	r := engines.Get(t, engines.Process)
+	for name, fill := range map[string]func(t *testing.T, s session, folder string){
+		"worker": func(_ *testing.T, s session, folder string) {
+			s.run("-w", filepath.Join(folder, "ovn-worker"), "collect",
+				"../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz")
+		},
+		"compute without databases": func(t *testing.T, s session, folder string) {
+			s.run("-w", filepath.Join(folder, "compute1"), "collect",
+				"../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz")
+			for _, kind := range []string{"ovn_nb", "ovn_sb"} {
+				if err := os.RemoveAll(filepath.Join(folder, "compute1/db", kind)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"set": func(t *testing.T, _ session, folder string) {
+			if _, err := sets.Recorded(t, "../scripts/lab/lab", "openstack").Workdirs(t.Context(), folder, sets.Native); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t, r)
+			folder := filepath.Join(s.dir, "original")
+			if err := os.Mkdir(folder, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			fill(t, s, folder)
+			bundle := filepath.Join(s.dir, "case.ovs-offline")
+			said := s.run("-w", folder, "save", "--anonymise", bundle)
+			t.Log(said)
+			_, kept, _ := strings.Cut(said, "stay: ")
+			kept, _, _ = strings.Cut(kept, "\n")
+			unpacked := filepath.Join(s.dir, "unpacked")
+			if err := os.Mkdir(unpacked, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			ovs.Run(t, "tar", "--zstd", "-xf", bundle, "-C", unpacked)
+			search(t, unpacked, secretsOf(t, folder, strings.Split(kept, ", ")))
+		})
+	}
+}
+
+// secretsOf returns all spellings of what an adversary finds in the files of a folder, and of what each is one.
+func secretsOf(t *testing.T, folder string, kept []string) map[string]string {
+	t.Helper()
+	wanted := map[string]string{}
+	counts := map[string]int{}
+	eachFile(t, folder, func(path, content string) {
+		content = userdataText.ReplaceAllString(content, "") // no addresses with dots
+		for _, id := range knownUUID.FindAllString(content, -1) {
+			plain := strings.ReplaceAll(id, "-", "")
+			for _, cut := range []string{id, plain, plain[:16], plain[:12], id[:13], id[:18], id[:23], id[9:], id[24:], strings.ReplaceAll(id, "-", "_")} {
+				wanted[cut], wanted[strings.ToUpper(cut)] = id, id
+			}
+			counts["UUIDs"]++
+		}
+		for _, text := range knownMAC.FindAllString(content, -1) {
+			if m, err := net.ParseMAC(text); err == nil && text != "00:00:00:00:00:00" {
+				for _, spelled := range macSpellings(m) {
+					wanted[spelled] = text
+				}
+				counts["MACs"]++
+			}
+		}
+		for _, text := range knownAddress.FindAllString(content, -1) {
+			if a, err := netip.ParseAddr(text); err == nil && !stays4(a) {
+				for _, spelled := range addressSpellings(a) {
+					wanted[spelled] = text
+				}
+				counts["addresses"]++
+			}
+		}
+		for text := range strings.Lines(content) {
+			if strings.Contains(text, `"cksum":`) || !strings.HasSuffix(path, "conf.db") && !strings.HasSuffix(path, "ovnnb_db.db") {
+				continue // a schema; names in the southbound database come from the others, and from OVN
+			}
+			for _, match := range knownName.FindAllStringSubmatch(text, -1) {
+				if !slices.Contains(kept, match[1]) {
+					wanted[match[1]], wanted[octetsOfText(match[1])] = match[1], match[1]
+					counts["names"]++
+				}
+			}
+		}
+		for _, text := range knownAddress6.FindAllString(content, -1) {
+			if a, err := netip.ParseAddr(text); err == nil && a.IsGlobalUnicast() {
+				wanted[a.String()], wanted[a.StringExpanded()], wanted[strings.ToUpper(a.String())] = text, text, text
+				wanted[octetsOfText(string(a.AsSlice()))] = text
+				counts["IPv6 addresses"]++
+			}
+		}
+	})
+	t.Log(counts, len(wanted), "texts are looked for")
+	return wanted
+}
