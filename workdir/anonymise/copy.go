@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/temporary"
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/workdir"
@@ -76,6 +77,7 @@ func (c *copier) copyAll(ctx context.Context, nodes []bundle.Workdir, progress f
 			return nil, fmt.Errorf("node %s: %w", node.Name, err)
 		}
 	}
+	found.sortPhrases()
 	progress("choosing the replacements")
 	var err error
 	if c.renamer, err = bestRenamer(ctx, found, stays, prose); err != nil {
@@ -91,12 +93,17 @@ func (c *copier) copyAll(ctx context.Context, nodes []bundle.Workdir, progress f
 		result.Nodes = append(result.Nodes, copied)
 	}
 	result.Map, result.Remarks = c.mapping(), c.remarks
+	if n := len(found.uuids); n > 0 {
+		result.Remarks = append(result.Remarks, fmt.Sprintf("the first %d digits of %s stay, because cookies of flows have them: "+
+			"two bundles of one deployment can be joined by them", keptDigits, phrase.Count(n, "UUID")))
+	}
 	if networks := found.readable(); len(networks) > 0 {
 		result.Remarks = append(result.Remarks, fmt.Sprintf("more than the last %d bits of addresses stay in large networks, by the number in brackets: %s",
 			hostBits, strings.Join(networks, ", ")))
 	}
 	if c.leftOut > 0 {
-		result.Remarks = append(result.Remarks, fmt.Sprintf("%d parts of userdata and notes of actions are not understood: zeros are in their place", c.leftOut))
+		result.Remarks = append(result.Remarks,
+			fmt.Sprintf("%d parts of userdata and notes of actions are not understood: zeros are in their place", c.leftOut))
 	}
 	if kept := sortedKeys(c.kept); len(kept) > 0 {
 		result.Remarks = append(result.Remarks, "names of which each word has a meaning for Open vSwitch, OVN, Kubernetes or OpenStack stay: "+strings.Join(kept, ", "))
@@ -164,7 +171,7 @@ func (c *copier) searchDatabase(ctx context.Context, path string, found *found, 
 		return err
 	}
 	c.databases[sum] = plain
-	return plain.Transactions(ctx, func(text []byte) error { return found.addDatabase(ctx, text, stays) })
+	return plain.Transactions(ctx, func(text []byte) error { return found.addDatabase(ctx, text, isSouthbound(path), stays) })
 }
 
 // bestRenamer returns a renamer by which nothing that was found is replaced by another thing that was found, nor by a word
@@ -312,7 +319,7 @@ func (c *copier) copyDatabase(ctx context.Context, from, to string) error {
 		if err := c.databases[sum].Rewrite(ctx, to, rename); err != nil {
 			return err
 		}
-		if southbound := string(workdir.SB); filepath.Base(filepath.Dir(to)) != southbound { // its names come from the others
+		if !isSouthbound(to) { // its names come from the others
 			if err := c.databases[sum].Transactions(ctx, func(text []byte) error { return c.keptNames(ctx, text) }); err != nil {
 				return err
 			}
@@ -322,6 +329,9 @@ func (c *copier) copyDatabase(ctx context.Context, from, to string) error {
 	}
 	return os.Link(c.renamed[sum], to)
 }
+
+// isSouthbound reports whether a file of a workdir is a southbound database.
+func isSouthbound(path string) bool { return filepath.Base(filepath.Dir(path)) == string(workdir.SB) }
 
 // manifest replaces everything in a manifest, and leaves out files that were not written.
 func (c *copier) manifest(m *workdir.Manifest, written map[string]workdir.File) {
@@ -334,7 +344,8 @@ func (c *copier) manifest(m *workdir.Manifest, written map[string]workdir.File) 
 	}
 	for i := range m.Collections {
 		of := &m.Collections[i]
-		of.Source.Name, of.Host, of.Node, of.Image = c.name(of.Source.Name), c.name(of.Host), c.name(of.Node), c.name(of.Image)
+		of.Source.Name = c.name(filepath.Base(of.Source.Name)) // the folders are those of who collected it
+		of.Host, of.Node, of.Image = c.name(of.Host), c.name(of.Node), c.name(of.Image)
 		of.LoadedImage = ""
 		for j := range of.Bridges {
 			of.Bridges[j] = c.name(of.Bridges[j])

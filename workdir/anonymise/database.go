@@ -50,13 +50,25 @@ func literal(text []byte) int {
 	return len(text)
 }
 
-// addDatabase adds what a transaction of a database holds.
-func (f *found) addDatabase(ctx context.Context, text []byte, stays vocabulary) error {
-	_, err := jsonStrings(ctx, text, func(value, _ string) string {
+// addDatabase adds what a transaction of a database holds. In the southbound database, most columns named name hold names that OVN
+// gives.
+func (f *found) addDatabase(ctx context.Context, text []byte, isSouthbound bool, stays vocabulary) error {
+	_, err := jsonStrings(ctx, text, func(value, before string) string {
 		f.add([]byte(value), false, stays)
+		if isName(before) && !strings.HasPrefix(before, "k8s.ovn.org/") && !(isSouthbound && strings.HasSuffix(before, "name") && before != "hostname") {
+			f.addName(value, stays)
+		}
+		if zone, isZone := strings.CutPrefix(value, "ct-zone-"); isZone { // of a logical port or router, in external_ids of a bridge
+			f.addName(strings.TrimSuffix(strings.TrimSuffix(zone, "_dnat"), "_snat"), stays)
+		}
 		return value
 	})
 	return err
+}
+
+// isName reports whether a column, or a key of a map, holds names.
+func isName(column string) bool {
+	return strings.HasSuffix(column, "name") || column == "iface-id" || column == "logical_port"
 }
 
 // database returns a transaction of a database with everything replaced.
@@ -67,10 +79,9 @@ func (r *renamer) database(ctx context.Context, text []byte) ([]byte, error) {
 // keptNames adds the names in a transaction that stay, because each of their words does.
 func (r *renamer) keptNames(ctx context.Context, text []byte) error {
 	_, err := jsonStrings(ctx, text, func(value, before string) string {
-		isName := strings.HasSuffix(before, "name") || before == "iface-id" || before == "logical_port"
 		const shortest = 4 // of a number
 		isText := len(value) >= shortest || strings.ContainsFunc(value, func(c rune) bool { return c < 0x80 && isLetter(byte(c)) })
-		if isName && isText && r.name(value) == value {
+		if isName(before) && isText && r.name(value) == value {
 			r.kept[value] = true
 		}
 		return value

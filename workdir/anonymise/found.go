@@ -18,6 +18,7 @@ type found struct {
 	macs      map[[6]byte]bool
 	uuids     map[string]bool       // with dashes, in lower case
 	starts    map[string]bool       // the first eight digits of UUIDs, and the first six, which names of tunnels have
+	phrases   map[string][]string   // names of words that all stay, by their first words
 	attached  map[netip.Prefix]bool // the IPv4 networks in which an interface has an address
 	excluded  map[netip.Prefix]bool
 	prefixes  map[netip.Prefix]bool // with masks
@@ -27,7 +28,11 @@ type found struct {
 const ofTunnel = 6
 
 func newFound() *found {
-	return &found{map[string]bool{}, map[string]bool{}, map[netip.Addr]bool{}, map[[6]byte]bool{}, map[string]bool{}, map[string]bool{}, map[netip.Prefix]bool{}, map[netip.Prefix]bool{}, map[netip.Prefix]bool{}}
+	return &found{
+		words: map[string]bool{}, prose: map[string]bool{}, addresses: map[netip.Addr]bool{}, macs: map[[6]byte]bool{}, uuids: map[string]bool{},
+		starts: map[string]bool{}, phrases: map[string][]string{}, attached: map[netip.Prefix]bool{}, excluded: map[netip.Prefix]bool{},
+		prefixes: map[netip.Prefix]bool{},
+	}
 }
 
 // add adds what a text holds. isProse says that the text is for people, as a log is.
@@ -62,6 +67,9 @@ func (f *found) add(text []byte, isProse bool, stays vocabulary) {
 		case octets: // of userdata; a note has texts alone
 			data, _ := hex.DecodeString(string(bytes.ReplaceAll(t.text, []byte("."), nil)))
 			f.addOctets(data)
+			if log := []byte{0, 0, 0, 7}; len(data) > 10 && bytes.HasPrefix(data, log) { // the name of an ACL
+				f.addName(string(data[10:]), stays)
+			}
 		}
 	})
 }

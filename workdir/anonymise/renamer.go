@@ -29,7 +29,10 @@ type renamer struct {
 }
 
 func newRenamer(k key, f *found, stays, prose vocabulary) *renamer {
-	r := &renamer{key: k, found: f, stays: stays, prose: prose, words: map[string]string{}, addresses: map[netip.Prefix]netip.Addr{}, flipped: map[string]netip.Addr{}, registers: map[uint32]uint32{}, kept: map[string]bool{}}
+	r := &renamer{
+		key: k, found: f, stays: stays, prose: prose, words: map[string]string{}, addresses: map[netip.Prefix]netip.Addr{},
+		flipped: map[string]netip.Addr{}, registers: map[uint32]uint32{}, kept: map[string]bool{},
+	}
 	r.sorted = slices.SortedFunc(maps.Keys(f.addresses), netip.Addr.Compare)
 	for _, a := range r.sorted {
 		from, to := a.AsSlice(), r.replaced(a, a.BitLen()).AsSlice()
@@ -117,7 +120,21 @@ func and(a netip.Addr, mask net.IPMask) netip.Addr {
 func (r *renamer) text(text []byte, isProse bool) []byte {
 	var b bytes.Buffer
 	b.Grow(len(text))
-	tokens(text, func(before []byte, t token) { b.Write(r.token(before, t, isProse)) })
+	after := 0 // the offset after a phrase
+	tokens(text, func(before []byte, t token) {
+		at := len(before)
+		if at < after {
+			return
+		}
+		if name := ""; t.kind == word {
+			if name = r.found.phrase(text, at, t.text); name != "" {
+				b.WriteString(r.replacedPhrase(name))
+				after = at + len(name)
+				return
+			}
+		}
+		b.Write(r.token(before, t, isProse))
+	})
 	return b.Bytes()
 }
 
@@ -170,7 +187,8 @@ func (r *renamer) word(text []byte, isProse bool) []byte {
 	if len(text) > keptDigits && run(text, isHex) == len(text) && r.found.hasUUID(text[:keptDigits]) {
 		return []byte(r.key.uuid(plain))
 	}
-	if m, before, ok := plainMAC(text); ok && (run(text, isDigit) < len(text) || r.found.macs[m] || before > 0 && plain[:before] == "0000") { // else a number
+	m, before, ok := plainMAC(text)
+	if isNumber := run(text, isDigit) == len(text) && !r.found.macs[m] && !strings.HasPrefix(plain, "0000"); ok && !isNumber {
 		if before == 0 {
 			to := r.key.mac(m)
 			return inGroups(to[:], text)
@@ -442,7 +460,8 @@ func (r *renamer) registersIn(digits string, of class) string {
 		}
 		to.WriteString(part)
 	}
-	if value, err := hex.DecodeString(digits); err == nil && len(value) == 16 && of != ofNumber && to.String() == digits && addressOf(value).IsGlobalUnicast() {
+	value, err := hex.DecodeString(digits)
+	if is6 := err == nil && len(value) == 16 && addressOf(value).IsGlobalUnicast(); is6 && of != ofNumber && to.String() == digits {
 		return hex.EncodeToString(r.octetsOfAddress(value))
 	}
 	return to.String()

@@ -137,11 +137,10 @@ func readAddress4(text []byte) token {
 	switch len(lengths) {
 	case 2, 3:
 		n := lengths[len(lengths)-1]
-		if star := text[n:]; bytes.HasPrefix(star, []byte(".*")) || len(lengths) == 3 && bytes.HasPrefix(star, []byte(".x")) && run(star[1:], isX) > 0 &&
-			ends(star, 1+run(star[1:], isX)) {
-			if text[lengths[0]] == '.' {
-				return token{kind: wildcard, text: text[:n]}
-			}
+		star := text[n:]
+		isX := len(lengths) == 3 && bytes.HasPrefix(star, []byte(".x")) && ends(star, 1+run(star[1:], func(c byte) bool { return c == 'x' }))
+		if text[lengths[0]] == '.' && (isX || bytes.HasPrefix(star, []byte(".*"))) {
+			return token{kind: wildcard, text: text[:n]}
 		}
 		return token{}
 	case 4, 5:
@@ -162,8 +161,6 @@ func readAddress4(text []byte) token {
 	}
 	return token{kind: address, text: text[:n+maskLength(text[n:])]}
 }
-
-func isX(c byte) bool { return c|0x20 == 'x' }
 
 // maskLength returns the length of the mask at the beginning of a text: /24, /255.255.255.0, /ffff:: or, after a
 // hexadecimal number, /0xff.
