@@ -173,6 +173,7 @@ func TestAnAdversaryFindsNothing(t *testing.T) {
 				delete(wanted, octetsOfText(name))
 			}
 			ovs.Run(t, "tar", "--zstd", "-xf", bundle, "-C", unpacked)
+			delete(wanted, "main") // a router of the set, and what ovs-vswitchd calls its first thread
 			search(t, unpacked, wanted)
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -224,6 +225,14 @@ func (r *renamer) clashes(ctx context.Context) (n int, err error) {
 		}
 		to := r.key.name(word)
 		count(len(word) >= shortest && (r.found.words[to] || r.found.prose[to] || r.stays[to]))
+	}
+	phrases := slices.Concat(slices.Collect(maps.Values(r.found.phrases))...)
+	known := map[string]bool{}
+	for _, name := range phrases {
+		known[name] = true
+	}
+	for _, name := range phrases {
+		count(known[r.replacedPhrase(name)])
 	}
 	return n, nil
 }
