@@ -64,10 +64,14 @@ func addressSpellings(a netip.Addr) []string {
 	b, text := a.As4(), a.String()
 	n := binary.BigEndian.Uint32(b[:])
 	hexes := hex.EncodeToString(b[:])
-	return []string{text, "::ffff:" + text, fmt.Sprintf("::ffff:%x:%x", n>>16, n&0xffff), "64:ff9b::" + text, fmt.Sprintf("64:ff9b::%x:%x", n>>16, n&0xffff),
-		fmt.Sprintf("2002:%x:%x:", n>>16, n&0xffff), strings.ReplaceAll(text, ".", "-"), strings.ReplaceAll(text, ".", "_"), strings.ReplaceAll(text, ".", "%2E"),
-		fmt.Sprintf("%d.%d.%d.%d.in-addr", b[3], b[2], b[1], b[0]), fmt.Sprintf("%d", n), fmt.Sprintf("0x%x", n), hexes, strings.ToUpper(hexes),
-		fmt.Sprintf("%02x.%02x.%02x.%02x", b[0], b[1], b[2], b[3]), octetsOfText(text), fmt.Sprintf("%02x%02x%02x%02x", b[3], b[2], b[1], b[0])}
+	high, low := n>>16, n&0xffff
+	with := func(separator string) string { return strings.ReplaceAll(text, ".", separator) }
+	return []string{
+		text, with("-"), with("_"), with("%2E"), "::ffff:" + text, "64:ff9b::" + text, fmt.Sprintf("::ffff:%x:%x", high, low),
+		fmt.Sprintf("64:ff9b::%x:%x", high, low), fmt.Sprintf("2002:%x:%x:", high, low), fmt.Sprint(n), fmt.Sprintf("0x%x", n),
+		hexes, strings.ToUpper(hexes), fmt.Sprintf("%02x%02x%02x%02x", b[3], b[2], b[1], b[0]), octetsOfText(string(b[:])),
+		octetsOfText(text), fmt.Sprintf("%d.%d.%d.%d.in-addr", b[3], b[2], b[1], b[0]),
+	}
 }
 
 // octetsOfText returns a text as ovs-ofctl prints the bytes of an action.
@@ -79,17 +83,21 @@ func octetsOfText(text string) string {
 func macSpellings(m net.HardwareAddr) []string {
 	text, digits := m.String(), hex.EncodeToString(m)
 	eui := net.HardwareAddr{m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]}
-	link := netip.AddrFrom16([16]byte{0xfe, 0x80, 8: m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]}).String()
-	all := []string{text, strings.ReplaceAll(text, ":", "-"), strings.ReplaceAll(text, ":", "."), strings.ReplaceAll(text, ":", "_"), strings.ReplaceAll(text, ":", "%3A"), digits,
-		"0x" + strings.TrimLeft(digits, "0"), digits[:4] + "." + digits[4:8] + "." + digits[8:], fmt.Sprintf("%x:%x:%x:%x:%x:%x", m[0], m[1], m[2], m[3], m[4], m[5]),
-		eui.String(), hex.EncodeToString(eui), strings.TrimPrefix(link, "fe80::"), octetsOfText(text)}
+	link := netip.AddrFrom16([16]byte(append([]byte{0xfe, 0x80, 0, 0, 0, 0, 0, 0}, eui...))).String()
+	with := func(separator string) string { return strings.ReplaceAll(text, ":", separator) }
+	all := []string{
+		text, with("-"), with("."), with("_"), with("%3A"), digits, "0x" + strings.TrimLeft(digits, "0"),
+		digits[:4] + "." + digits[4:8] + "." + digits[8:], eui.String(), hex.EncodeToString(eui), octetsOfText(text),
+		fmt.Sprintf("%x:%x:%x:%x:%x:%x", m[0], m[1], m[2], m[3], m[4], m[5]), strings.TrimPrefix(link, "fe80::"),
+	}
 	for _, one := range slices.Clone(all) {
 		all = append(all, strings.ToUpper(one))
 	}
 	return all
 }
 
-// search looks for texts in the files of a folder and their names, where no longer word, number or address goes on, and reports them.
+// search looks for texts in the files of a folder and their names, where no longer word, number or address goes on, and
+// reports them.
 func search(t *testing.T, folder string, wanted map[string]string) {
 	t.Helper()
 	found, seen := map[string]int{}, map[string]string{}
@@ -105,10 +113,11 @@ func search(t *testing.T, folder string, wanted map[string]string) {
 			for _, secret := range starts[text[at[0]:at[1]]] {
 				begin := at[0] - strings.Index(secret, word.FindString(secret))
 				end := begin + len(secret)
-				if begin >= 0 && end <= len(text) && text[begin:end] == secret && !isWord(text, end) {
-					if found[secret]++; seen[secret] == "" {
-						seen[secret] = fmt.Sprintf("%s: %q", path, text[max(0, begin-60):min(len(text), end+30)])
-					}
+				if begin < 0 || end > len(text) || text[begin:end] != secret || isWord(text, end) {
+					continue
+				}
+				if found[secret]++; seen[secret] == "" {
+					seen[secret] = fmt.Sprintf("%s: %q", path, text[max(0, begin-60):min(len(text), end+30)])
 				}
 			}
 		}
@@ -146,7 +155,8 @@ func TestAnAdversaryFindsNothing(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newSession(t, r)
-			folder, unpacked, bundle := filepath.Join(s.dir, "original"), filepath.Join(s.dir, "unpacked"), filepath.Join(s.dir, "case.ovs-offline")
+			folder, unpacked := filepath.Join(s.dir, "original"), filepath.Join(s.dir, "unpacked")
+			bundle := filepath.Join(s.dir, "case.ovs-offline")
 			for _, path := range []string{folder, unpacked} {
 				if err := os.Mkdir(path, 0o700); err != nil {
 					t.Fatal(err)
@@ -188,7 +198,10 @@ func secretsOf(t *testing.T, folder string) map[string]string {
 		content = userdataText.ReplaceAllString(content, "") // no addresses with dots
 		for _, id := range knownUUID.FindAllString(content, -1) {
 			plain := strings.ReplaceAll(id, "-", "")
-			for _, cut := range []string{id, plain, plain[:16], plain[:12], id[:13], id[:18], id[:23], id[9:], id[24:], strings.ReplaceAll(id, "-", "_")} {
+			under := strings.ReplaceAll(id, "-", "_")
+			for _, cut := range []string{
+				id, plain, under, plain[:16], plain[:12], id[:13], id[:18], id[:23], id[9:], id[24:],
+			} {
 				wanted[cut], wanted[strings.ToUpper(cut)] = id, id
 			}
 			counts["UUIDs"]++
@@ -210,7 +223,8 @@ func secretsOf(t *testing.T, folder string) map[string]string {
 			}
 		}
 		for text := range strings.Lines(content) {
-			if strings.Contains(text, `"cksum":`) || !strings.HasSuffix(path, "conf.db") && !strings.HasSuffix(path, "ovnnb_db.db") {
+			hasNames := strings.HasSuffix(path, "conf.db") || strings.HasSuffix(path, "ovnnb_db.db")
+			if strings.Contains(text, `"cksum":`) || !hasNames {
 				continue // a schema; names in the southbound database come from the others, and from OVN
 			}
 			for _, match := range knownName.FindAllStringSubmatch(text, -1) {

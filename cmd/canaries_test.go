@@ -131,7 +131,8 @@ func (c *canaries) flows() string {
 		"userdata=" + number(5) + "." + place + "." + wide(2, mac()) + "." + wide(23, six()) + "." + wide(24, []byte(c.word())) + "." +
 			wide(39, label(c.word())) + "." + wide(77, []byte(c.word())),
 		"userdata=" + number(15) + ".00.00.00.00." + wide(1, []byte(c.address()+":80")) + "." + wide(3, []byte(c.word())),
-		"userdata=" + number(10) + "." + setField("80.00.16.04", address()) + "." + setField("80.00.06.06", mac()) + "." + setField("00.01.00.04", address()),
+		"userdata=" + number(10) + "." + setField("80.00.16.04", address()) + "." + setField("80.00.06.06", mac()) + "." +
+			setField("00.01.00.04", address()),
 		"userdata=" + number(22) + ".ff.ff.00.18.00.00.23.20.00.07.00.2f.80.00.06.06.00.00." + dotted(mac()...),
 		"userdata=" + number(22) + ".ff.ff.00.18.00.00.23.20.00.10." + dotted(append(address(), address()...)...) + "." + dotted(mac()...),
 		"userdata=" + number(99) + "." + dotted(append(address(), mac()...)...) + "." + dotted([]byte(c.word())...),
@@ -152,8 +153,8 @@ func (c *canaries) flows() string {
 	return all.String()
 }
 
-// TestCanariesDoNotSurvive plants words, addresses and MAC addresses in each column of text of each table, in logs, actions, names
-// of files and the manifest, and looks for them in the anonymised bundle in many spellings.
+// TestCanariesDoNotSurvive plants words, addresses and MAC addresses in each column of text of each table, in logs, actions,
+// names of files and the manifest, and looks for them in the anonymised bundle in many spellings.
 func TestCanariesDoNotSurvive(t *testing.T) {
 	ovs.Need(t, "ovsdb-tool")
 	s := newSession(t, engines.Get(t, engines.Process))
@@ -166,7 +167,9 @@ func TestCanariesDoNotSurvive(t *testing.T) {
 	files.Write(t, report, files.Read(t, "../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"))
 	folder := filepath.Join(s.dir, "wd")
 	s.run("collect", report)
-	for path, schema := range map[string]string{"ovs/conf.db": "openvswitch/vswitch", "ovn_nb/ovnnb_db.db": "ovn/ovn-nb", "ovn_sb/ovnsb_db.db": "ovn/ovn-sb"} {
+	for path, schema := range map[string]string{
+		"ovs/conf.db": "openvswitch/vswitch", "ovn_nb/ovnnb_db.db": "ovn/ovn-nb", "ovn_sb/ovnsb_db.db": "ovn/ovn-sb",
+	} {
 		path = filepath.Join(folder, "db", path)
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
@@ -177,15 +180,18 @@ func TestCanariesDoNotSurvive(t *testing.T) {
 	files.Write(t, dump, files.Read(t, dump)+c.flows())
 	var log strings.Builder
 	for range 20 {
-		fmt.Fprintf(&log, "2026-11-21T23:43:10.123Z|00012|binding|INFO|Claiming lport %s for this chassis: %s\n", c.word(), c.text())
-		fmt.Fprintf(&log, "2026-11-21T23:43:10.123Z|00013|jsonrpc|DBG|{\"id\":1,\"name\":\"%s\\n%s\",\"url\":\"http://x/?ip%%3D%s&m=%s\"}\n", c.word(), c.address(),
-			c.address(), strings.ReplaceAll(c.mac(), ":", "%3A"))
-		fmt.Fprintf(&log, "23:43:10.123 IP %s.443 > %s.5000: Flags [S], \x1b[31m%s\x1b[0m ip-%s\n", c.address(), c.address(), c.address(),
-			strings.ReplaceAll(c.address(), ".", "-"))
+		const at = "2026-11-21T23:43:10.123Z|00012|"
+		fmt.Fprintf(&log, at+"binding|INFO|Claiming lport %s for this chassis: %s\n", c.word(), c.text())
+		fmt.Fprintf(&log, at+"jsonrpc|DBG|{\"id\":1,\"name\":\"%s\\n%s\",\"url\":\"http://x/?ip%%3D%s&m=%s\"}\n",
+			c.word(), c.address(), c.address(), strings.ReplaceAll(c.mac(), ":", "%3A"))
+		fmt.Fprintf(&log, "23:43:10.123 IP %s.443 > %s.5000: Flags [S], \x1b[31m%s\x1b[0m ip-%s\n",
+			c.address(), c.address(), c.address(), strings.ReplaceAll(c.address(), ".", "-"))
 	}
-	for _, path := range []string{"host/logs/ovn-controller/" + c.word() + ".log", "db/ovn_sb/members/" + c.word() + ".status",
-		"recorded/" + c.word() + "-notes.txt", "recorded/bridges/" + c.word() + "/show", "recorded/namespaces/" + c.word() + "/ip.address",
-		"host/devices/" + c.word() + "/ethtool.features", "recorded/" + c.word() + "/" + c.word()} {
+	for _, path := range []string{
+		"host/logs/ovn-controller/" + c.word() + ".log", "db/ovn_sb/members/" + c.word() + ".status",
+		"recorded/" + c.word() + "-notes.txt", "recorded/bridges/" + c.word() + "/show", "recorded/" + c.word() + "/" + c.word(),
+		"recorded/namespaces/" + c.word() + "/ip.address", "host/devices/" + c.word() + "/ethtool.features",
+	} {
 		path = filepath.Join(folder, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
