@@ -57,6 +57,12 @@ func (f *found) add(text []byte, isProse bool, stays vocabulary) {
 			}
 		case address:
 			f.addAddress(t.text, excludes)
+		case numbers:
+			if parts := bytes.Split(t.text, []byte(".")); len(parts) == withPort {
+				if a, err := netip.ParseAddr(string(bytes.Join(parts[:4], []byte(".")))); err == nil && !isSpecial(a) {
+					f.addresses[a] = true
+				}
+			}
 		case reversed:
 			if a, bits := forward(t.text); bits == a.BitLen() {
 				f.addresses[a] = true
@@ -73,6 +79,9 @@ func (f *found) add(text []byte, isProse bool, stays vocabulary) {
 		}
 	})
 }
+
+// withPort is the number of numbers of an IPv4 address with a port, as tcpdump prints it.
+const withPort = 5
 
 func (f *found) addWord(text []byte, isProse bool, stays vocabulary) {
 	into := f.words

@@ -167,6 +167,8 @@ func (r *renamer) token(before []byte, t token, isProse bool) []byte {
 		return r.vendor(t.text)
 	case address:
 		return r.addressText(t.text)
+	case numbers:
+		return r.numbersIn(t.text)
 	case wildcard:
 		return r.wildcard(t.text)
 	case reversed:
@@ -273,6 +275,19 @@ func (r *renamer) addressText(text []byte) []byte {
 		written += "/" + string(mask)
 	}
 	return []byte(written)
+}
+
+// numbersIn replaces the IPv4 addresses that were found among numbers between dots.
+func (r *renamer) numbersIn(text []byte) []byte {
+	parts := bytes.Split(text, []byte("."))
+	for i := 0; i+4 <= len(parts); i++ {
+		a, err := netip.ParseAddr(string(bytes.Join(parts[i:i+4], []byte("."))))
+		if err == nil && r.found.addresses[a] {
+			copy(parts[i:], decimals(r.octetsOfAddress(a.AsSlice())))
+			i += 3
+		}
+	}
+	return bytes.Join(parts, []byte("."))
 }
 
 // wildcard replaces the octets of an IPv4 address before a star.

@@ -105,11 +105,11 @@ func readVendor(text []byte) token {
 	return token{kind: vendor, text: text[:length]}
 }
 
-// octetsOf4 reads up to five decimal numbers between equal separators: the octets of an IPv4 address, and a port. It returns the
-// lengths of the text up to the end of each.
+// octetsOf4 reads up to four decimal numbers between equal separators: the octets of an IPv4 address. It returns the lengths of the
+// text up to the end of each.
 func octetsOf4(text []byte) (lengths []int) {
 	n := 0
-	for part := range 5 {
+	for part := range 4 {
 		if part > 0 {
 			if n+1 >= len(text) || bytes.IndexByte([]byte(".-_"), text[n]) < 0 || part > 1 && text[n] != text[lengths[0]] || !isDigit(text[n+1]) {
 				break
@@ -118,7 +118,7 @@ func octetsOf4(text []byte) (lengths []int) {
 		}
 		digits := run(text[n:min(len(text), n+6)], isDigit)
 		value, err := strconv.Atoi(string(text[n : n+digits]))
-		if err != nil || part < 4 && value > 255 || value > 65535 || digits > 1 && text[n] == '0' {
+		if err != nil || value > 255 || digits > 1 && text[n] == '0' {
 			break
 		}
 		n += digits
@@ -127,8 +127,8 @@ func octetsOf4(text []byte) (lengths []int) {
 	return lengths
 }
 
-// readAddress4 reads an IPv4 address, with dots, or with dashes or underscores as parts of names have them. After a dot, a
-// port may follow, as tcpdump prints it, or a star in the place of the last octets.
+// readAddress4 reads an IPv4 address, with dots, or with dashes or underscores as parts of names have them. After a dot, more
+// numbers may follow, as tcpdump prints a port, or a star in the place of the last octets.
 func readAddress4(text []byte) token {
 	if !isDigit(text[0]) {
 		return token{}
@@ -143,7 +143,7 @@ func readAddress4(text []byte) token {
 			return token{kind: wildcard, text: text[:n]}
 		}
 		return token{}
-	case 4, 5:
+	case 4:
 	default:
 		return token{}
 	}
@@ -154,10 +154,12 @@ func readAddress4(text []byte) token {
 	if text[lengths[0]] != '.' {
 		return token{kind: address, text: text[:n]}
 	}
-	if goesOn := func(n int) bool { return n+1 < len(text) && text[n] == '.' && isDigit(text[n+1]) }; goesOn(n) {
-		if len(lengths) == 4 || goesOn(lengths[4]) || !ends(text, lengths[4]) {
-			return token{} // it has more parts
+	if n+1 < len(text) && text[n] == '.' && isDigit(text[n+1]) {
+		all := bytes.TrimRight(text[:run(text, func(c byte) bool { return isDigit(c) || c == '.' })], ".")
+		if !ends(text, len(all)) {
+			return token{}
 		}
+		return token{kind: numbers, text: all}
 	}
 	return token{kind: address, text: text[:n+maskLength(text[n:])]}
 }

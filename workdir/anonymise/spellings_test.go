@@ -20,7 +20,7 @@ func spellings4(a netip.Addr) (all []string) {
 	for _, of := range []string{
 		"%s", "::ffff:%s", "64:ff9b::%s", "%s.443", "%s/32", `a\n%s`, `a\t%s\n`, "\x1b[31m%s\x1b[0m",
 		`\033[1;31m%s\033[0m`, "ip%%3D%s", "x=%%20%s", `"%s"`, "http://%s:80/", "[::ffff:%s]", "%s > 1.1.1.1.22:",
-		"::ffff:0:%s", "IP%s",
+		"::ffff:0:%s", "IP%s", "1.3.6.1.2.1.4.20.1.1.%s", "%s.443.17.6", "0.%s",
 	} {
 		all = append(all, fmt.Sprintf(of, a))
 	}

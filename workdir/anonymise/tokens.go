@@ -17,6 +17,7 @@ const (
 	wide                  // of eight or more bytes, of two digits each, between colons or dashes: EUI-64, WWN, datapath ID
 	vendor                // the first half of a MAC address, with colons
 	address               // perhaps with a mask
+	numbers               // five or more decimal numbers between dots: an address and a port, or an object identifier that holds one
 	wildcard              // the first octets of an IPv4 address before .* or .x
 	reversed              // an address as in-addr.arpa and ip6.arpa have it
 	encoded               // a MAC address, a UUID or an address with percent-encoded separators (RFC 3986)
