@@ -56,7 +56,7 @@ func Examine(ctx context.Context, path, runtimeName, version string) Report {
 		report.Checks = append(report.Checks, Check{Name: "local processes", State: Absent, What: err.Error()})
 	} else {
 		report.Checks = append(report.Checks, checkTools(ctx)...)
-		report.Checks = append(report.Checks, checkNamespaces(ctx))
+		report.Checks = append(report.Checks, checkNamespaces(ctx), checkLandlock())
 	}
 	var wanted runtime.Wanted
 	wd, unusable := workdir.Find(path)
@@ -155,6 +155,23 @@ func checkNamespaces(ctx context.Context) Check {
 			check.State, check.What = Absent, "local daemons are kept from all networks "+why
 		}
 		check.Mend = "sudo sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (only the settings that this kernel has)"
+	}
+	return check
+}
+
+// checkLandlock checks which version of Landlock the kernel has. Signals need version 6, of Linux 6.12.
+func checkLandlock() Check {
+	const signals = 6
+	check := Check{Name: "landlock", State: Works, What: "local daemons write to the replica's folders only, and signal no other process"}
+	version, how := process.Landlock(), "the kernel has none, or lsm= of its command line leaves it out"
+	if version > 0 {
+		how = fmt.Sprintf("the kernel has version %d of %d", version, signals)
+	}
+	switch {
+	case version == 0:
+		check.State, check.What = Absent, "a daemon that is taken over could signal processes of its user and, without namespaces, write its files: "+how
+	case version < signals:
+		check.State, check.What = Absent, "a daemon that is taken over could signal processes of its user: "+how
 	}
 	return check
 }

@@ -18,3 +18,6 @@ func New(Options) runtime.Runtime { return nil }
 
 // RunningRoot returns "": no daemon runs.
 func RunningRoot(string) string { return "" }
+
+// Landlock returns 0: only Linux has it.
+func Landlock() int { return 0 }

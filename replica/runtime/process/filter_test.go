@@ -21,6 +21,7 @@ import (
 
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/daemons/takenover"
 )
 
 // The arguments with which the test binary is a program that tries to get sockets. The next
@@ -28,9 +29,17 @@ import (
 const (
 	triesSockets = "ovs-offline-test-tries-sockets"
 	enters32     = "ovs-offline-test-enters-32" // with another system call interface, which may kill it
+	triesAll     = "ovs-offline-test-tries-all" // the next argument is a folder: see package takenover
 )
 
 func TestMain(m *testing.M) {
+	if i := slices.Index(os.Args, triesAll); i > 0 && i+1 < len(os.Args) {
+		if err := takenover.TryIn(os.Args[i+1], os.Getenv("control") != ""); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if i := slices.Index(os.Args, triesSockets); i > 0 && i+1 < len(os.Args) {
 		raw, err := json.Marshal(trySockets())
 		if err == nil {
@@ -266,7 +275,7 @@ func checkFilter(t *testing.T, n *node) {
 			t.Errorf("%s: seccomp mode %s", d.Role, got)
 		}
 	}
-	if remarks := n.r.Remarks(); len(remarks) != 0 {
+	if remarks := n.remarks(); len(remarks) != 0 {
 		t.Errorf("remarks: %q", remarks)
 	}
 }

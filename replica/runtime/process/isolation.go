@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/replica/runtime/process/landlock"
 )
 
 // isolation is how daemons are kept from this host's network.
@@ -44,7 +45,7 @@ func (r *Runtime) findIsolation(ctx context.Context) (isolation, string) {
 	}
 	noNamespace := errors.New("it was asked to run without namespaces")
 	if !r.options.NoNamespaces {
-		noNamespace = probe(ctx)
+		noNamespace = r.options.probe(ctx)
 	}
 	if ctx.Err() != nil {
 		return shared, fmt.Sprintf("trying a namespace: %v", ctx.Err()) // the next call tries again
@@ -53,7 +54,7 @@ func (r *Runtime) findIsolation(ctx context.Context) (isolation, string) {
 		r.isolation = ownNetwork
 		return r.isolation, r.why
 	}
-	noFilter := r.options.underFilter(func() error { return nil })
+	noFilter := r.options.underFilter(landlock.Rules{AllFiles: true}, func() error { return nil })
 	if noFilter == nil {
 		r.isolation = filtered
 		r.why = fmt.Sprintf("by a seccomp filter, under which sFlow and IPFIX can't open their collectors, so that their sample() is missing from traces; %v", noNamespace)
@@ -93,3 +94,6 @@ func (r *Runtime) isExpected(message string) bool {
 	defer r.mu.Unlock()
 	return r.isolation == filtered && daemon.IsRefusedSocket(message)
 }
+
+// Landlock returns the version of Landlock that the kernel has: see landlock.Version.
+func Landlock() int { return landlock.Version() }

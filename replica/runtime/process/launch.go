@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"ovs-offline/replica/runtime/process/filter"
 )
 
 // launch is one start of a daemon. A variable in the environment marks all its
@@ -29,10 +27,9 @@ func newLaunch() launch {
 	return launch{variable: launchMark + "=" + rand.Text()}
 }
 
-// run runs cmd until it exits or ctx ends, under the seccomp filter if asked, and returns
-// its output. A daemon with --detach is then ready. After an error, no process of the
+// run runs cmd until it exits or ctx ends, and returns its output. A daemon with --detach is then ready. After an error, no process of the
 // start is left.
-func (l launch) run(ctx context.Context, cmd *exec.Cmd, filtered bool) (string, error) {
+func (l launch) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	// The output goes to a file, not a pipe, because a daemon may keep it open.
 	output, err := memoryFile()
 	if err != nil {
@@ -40,11 +37,7 @@ func (l launch) run(ctx context.Context, cmd *exec.Cmd, filtered bool) (string, 
 	}
 	defer func() { _ = output.Close() }()
 	cmd.Stdout, cmd.Stderr = output, output
-	run := cmd.Run
-	if filtered {
-		run = func() error { return filter.Under(cmd.Run) }
-	}
-	if err = run(); err != nil {
+	if err = cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}

@@ -50,7 +50,7 @@ func prepare(request namespace.Request) (*syscall.SysProcAttr, error) {
 		attr.Cloneflags |= unix.CLONE_NEWNET
 		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_NET_ADMIN)
 	}
-	if request.Root != "" {
+	if request.OwnMounts() {
 		attr.Cloneflags |= unix.CLONE_NEWNS
 		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_SYS_ADMIN)
 	}
@@ -90,13 +90,15 @@ func closeOnExec() error {
 // probe makes a namespace in the same way as for a daemon, and returns the reason if
 // that fails. A simpler test is not enough: some systems forbid the clone, others allow
 // it and then forbid operations inside the namespace.
-func probe(ctx context.Context) error {
+func (o Options) probe(ctx context.Context) error {
 	launch := newLaunch()
-	cmd, err := helper(ctx, namespace.Request{Becomes: namespace.Daemon, OwnNetwork: true}, []string{launch.variable})
+	request := o.request(namespace.Daemon, ownNetwork, nil)
+	request.Root = "" // a folder that was removed is another matter
+	cmd, err := helper(ctx, request, []string{launch.variable})
 	if err != nil {
 		return err
 	}
-	output, err := launch.run(ctx, cmd, false)
+	output, err := launch.run(ctx, cmd)
 	if err == nil && strings.TrimSpace(output) != namespace.ProbeAnswer {
 		err = errors.New("the helper did not answer")
 	}

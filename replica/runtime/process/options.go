@@ -8,7 +8,8 @@ type Options struct {
 	// which daemons and tools run; "" for this host's. It is never written to.
 	Root string
 	// Folders are the absolute paths of the folders of this host that daemons and tools
-	// see beside Root: workdir.RuntimeFolders.
+	// see beside Root or, without one, can write to: workdir.RuntimeFolders. Without Root
+	// and Folders, all files of this host stay as they are.
 	Folders []string
 
 	StartTimeout time.Duration // 0 means daemon.StartTimeout

@@ -63,7 +63,7 @@ func (r *Runtime) needRunner() (*runner, error) {
 	cmd, err := helper(context.Background(), r.options.toolRequest(namespace.Runner, nil), []string{})
 	if err == nil {
 		cmd.ExtraFiles, cmd.Stderr = []*os.File{theirs}, output // the first is namespace.RunnerSocket
-		err = r.options.explain(r.options.startInRoot(cmd.Start))
+		err = r.options.explain(cmd.Start())
 	}
 	if err != nil {
 		return nil, errors.Join(err, ours.Close(), output.Close())

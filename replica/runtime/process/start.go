@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/replica/runtime/process/landlock"
 	"ovs-offline/replica/runtime/process/namespace"
 )
 
@@ -29,6 +30,9 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	}
 	ctx, cancel := daemon.StartContext(ctx, r.options.StartTimeout, d)
 	defer cancel()
+	if landlock.Version() == 0 && r.options.Root == "" {
+		r.remarks.Add(noLandlock)
+	}
 	before := daemon.LogSize(d.Log)
 	if err := r.launch(ctx, d, program); err != nil {
 		err = fmt.Errorf("starting %s: %w", d.Role, err)
@@ -39,6 +43,10 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	}
 	return nil
 }
+
+// noLandlock is what start says of a kernel that has no Landlock.
+const noLandlock = "this kernel has no Landlock (landlock(7)), or it is not in use: where daemons have no namespaces either, one that is taken over " +
+	"could read and write the files of its user, and everywhere signal the processes of its user"
 
 // launch runs program until it has detached itself as a ready daemon, in namespaces
 // where the system allows them, else under the seccomp filter.
@@ -62,11 +70,15 @@ func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string
 	launch := newLaunch()
 	env := append(daemon.Environment(pathVariable(r.options.Root), d.RunDir, filepath.Dir(d.Log)), launch.variable, rootMark+"="+r.options.Root)
 	argv := append([]string{program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off", "--detach"}, d.Args...)
-	cmd, err := helper(ctx, r.options.request(namespace.Daemon, how == ownNetwork, argv), env)
+	request := r.options.request(namespace.Daemon, how, argv)
+	if request.Root == "" && d.Program == "ovsdb-server" {
+		request.Uses = []string{"/tmp"} // it keeps a nameless file there (tmpfile in main of ovsdb/ovsdb-server.c)
+	}
+	cmd, err := helper(ctx, request, env)
 	if err != nil {
 		return err
 	}
-	output, err := launch.run(ctx, cmd, how == filtered)
+	output, err := launch.run(ctx, cmd)
 	if err != nil && ctx.Err() != nil {
 		err = daemon.StartEnded(ctx)
 	}

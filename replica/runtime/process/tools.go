@@ -19,6 +19,7 @@ import (
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 	"ovs-offline/replica/runtime/process/filter"
+	"ovs-offline/replica/runtime/process/landlock"
 	"ovs-offline/replica/runtime/process/namespace"
 )
 
@@ -39,27 +40,28 @@ func (o Options) find(program string) (string, error) {
 
 // toolRequest returns the request for a tool or a runner in the root file system. Tools
 // need only unix sockets, so an image's tools get no network where that is possible; else
-// they run under the seccomp filter.
+// they run under the seccomp filter alone.
 func (o Options) toolRequest(becomes string, argv []string) namespace.Request {
-	return o.request(becomes, ownNetworkPossible(), argv)
-}
-
-// startInRoot calls start, which starts a process of toolRequest.
-func (o Options) startInRoot(start func() error) error {
-	if ownNetworkPossible() {
-		return start()
+	how := filtered
+	if userNamespaces() && allowed("net") {
+		how = ownNetwork
 	}
-	return o.filterTool(start)
+	return o.request(becomes, how, argv)
 }
 
-// ownNetworkPossible reports whether a network namespace can be tried.
-func ownNetworkPossible() bool { return userNamespaces() && allowed("net") }
-
-// request returns the request for a process in the runtime's root file system.
-func (o Options) request(becomes string, isolated bool, argv []string) namespace.Request {
-	request := namespace.Request{Becomes: becomes, OwnNetwork: isolated, Root: o.Root, Argv: argv}
-	if request.Root != "" {
-		request.Folders = o.Folders
+// request returns the request for a process in the runtime's root file system, or with its part of this host's.
+// A program of the user keeps the system calls that debuggers need where its network is its own.
+func (o Options) request(becomes string, how isolation, argv []string) namespace.Request {
+	request := namespace.Request{Becomes: becomes, OwnNetwork: how == ownNetwork, Root: o.Root, Folders: o.Folders, Argv: argv}
+	if o.Root == "" {
+		request.Reads = o.readable(argv)
+	}
+	sockets := filter.Unix
+	if how == ownNetwork {
+		sockets = filter.OwnNetwork
+	}
+	if how != shared && !o.NoFilter && (becomes != namespace.Tool || how == filtered) {
+		request.Filter, _ = filter.Code(sockets) // none for an unknown architecture
 	}
 	return request
 }
@@ -126,31 +128,27 @@ func (r *Runtime) tool(ctx context.Context, runDir string, stdin io.Reader, stdo
 	return out, err
 }
 
-// runHere works like command.Run, for a tool of this host.
+// runHere works like command.Run, for a tool of this host: under the seccomp filter where there can be one. A tool does
+// without: unlike a daemon, it connects to nothing that a database names.
 func (o Options) runHere(ctx context.Context, c command.Command) (out []byte, err error) {
-	err = o.filterTool(func() error {
+	start := func() error {
 		out, err = command.Run(ctx, c)
 		return err
-	})
-	return out, err
-}
-
-// filterTool calls start, which starts a tool: under the seccomp filter where there can be
-// one. A tool does without: unlike a daemon, it connects to nothing that a database names.
-func (o Options) filterTool(start func() error) error {
-	err := o.underFilter(start)
-	if errors.Is(err, filter.ErrUnavailable) {
-		return start()
 	}
-	return err
+	if err := o.underFilter(o.rules(c.Argv), start); errors.Is(err, filter.ErrUnavailable) {
+		return out, start()
+	} else if err != nil {
+		return out, err
+	}
+	return out, nil
 }
 
-// underFilter calls start under the seccomp filter: see filter.Under.
-func (o Options) underFilter(start func() error) error {
+// underFilter calls start under the rules and the seccomp filter: see filter.Under.
+func (o Options) underFilter(rules landlock.Rules, start func() error) error {
 	if o.NoFilter {
 		return fmt.Errorf("%w: it was asked to run without", filter.ErrUnavailable)
 	}
-	return filter.Under(start)
+	return filter.Under(rules, start)
 }
 
 // Exec runs a program for the user: one of this host with the caller's own environment
@@ -169,11 +167,7 @@ func (r *Runtime) Exec(ctx context.Context, command runtime.Command) (int, error
 		return 0, err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = command.Stdin, command.Stdout, command.Stderr
-	if r.options.Root == "" {
-		err = cmd.Run()
-	} else {
-		err = r.options.startInRoot(cmd.Run)
-	}
+	err = cmd.Run()
 	var ended *exec.ExitError
 	if errors.As(err, &ended) && ctx.Err() == nil {
 		const signalled = 128 // added to the signal's number, as shells do

@@ -1,17 +1,19 @@
 // Package namespace turns a process of this program, which has namespaces of its own,
 // into a daemon, a tool, or a runner of tools: it raises the loopback interface, makes an
-// image's root file system the process's, gives up all privileges and replaces the process
-// by the program.
+// image's root file system, or a root with some of this host's files, the process's, gives up all privileges,
+// restricts what is left by Landlock and a seccomp filter, and replaces the process by the program.
 //
 // It does this while packages are initialised, before main: docs/architecture.md
 // gives the measured reason. Go initialises packages that are ready in the order of
-// their import paths: because this package imports only syscall and unsafe, it comes
+// their import paths: because this package and landlock import only syscall and unsafe, they come
 // before os. TestInitialisedFirst checks that.
 package namespace
 
 import (
 	"syscall"
 	"unsafe"
+
+	"ovs-offline/replica/runtime/process/landlock"
 )
 
 // Helper is the first argument of a process of this program that is to become another
@@ -22,8 +24,11 @@ const Helper = "ovs-offline-namespace"
 type Request struct {
 	Becomes    string   // Daemon, Tool or Runner
 	OwnNetwork bool     // it has a network namespace, whose loopback interface is down
-	Root       string   // the folder that becomes its root, read-only, in its mount namespace; "" to keep the host's
-	Folders    []string // folders of the host that it sees at the same absolute paths below Root; missing ones are left out
+	Root       string   // the folder that becomes its root, read-only, in its mount namespace; "" for this host's files
+	Folders    []string // folders of the host that it can write to, at the same absolute paths below Root; missing ones are left out
+	Reads      []string // without Root: files and folders of the host that it can read and execute; none to keep all files
+	Uses       []string // without Root or a mount namespace: folders in which it can use files, and not make any: see landlock.Rules
+	Filter     []byte   // a seccomp filter, an array of struct sock_filter; nil for none
 	Argv       []string // the program, with an absolute path, and its arguments; a Daemon without one prints ProbeAnswer
 }
 
@@ -43,31 +48,59 @@ const (
 
 // Words returns the arguments of the process, beginning with Helper.
 func (r Request) Words() []string {
-	words := []string{Helper, r.Becomes, hostNetwork, r.Root}
+	words := []string{Helper, r.Becomes, hostNetwork, r.Root, encode(r.Filter)}
 	if r.OwnNetwork {
 		words[2] = ownNetwork
 	}
-	words = append(words, r.Folders...)
-	words = append(words, End)
+	for _, list := range [][]string{r.Folders, r.Reads, r.Uses} {
+		words = append(append(words, list...), End)
+	}
 	return append(words, r.Argv...)
 }
 
 // parseRequest returns the request in the arguments of a process, if it has one.
 func parseRequest(words []string) (request Request, ok bool) {
-	const head = 4
+	const head = 5
 	if len(words) <= head || words[0] != Helper {
 		return request, false
 	}
-	request = Request{Becomes: words[1], OwnNetwork: words[2] == ownNetwork, Root: words[3]}
-	request.Folders, request.Argv, ok = cut(words[head:])
-	return request, ok
+	request = Request{Becomes: words[1], OwnNetwork: words[2] == ownNetwork, Root: words[3], Filter: decode(words[4])}
+	rest := words[head:]
+	for _, list := range []*[]string{&request.Folders, &request.Reads, &request.Uses} {
+		if *list, rest, ok = cut(rest); !ok {
+			return request, false
+		}
+	}
+	request.Argv = rest
+	return request, true
 }
+
+// encode returns bytes as text of the letters a to p, one for each half of a byte: an argument holds no NUL, and package
+// encoding/hex is initialised too late.
+func encode(raw []byte) string {
+	text := make([]byte, 0, 2*len(raw))
+	for _, b := range raw {
+		text = append(text, 'a'+b>>4, 'a'+b&15)
+	}
+	return string(text)
+}
+
+func decode(text string) []byte {
+	raw := make([]byte, len(text)/2)
+	for i := range raw {
+		raw[i] = (text[2*i]-'a')<<4 | (text[2*i+1] - 'a')
+	}
+	return raw
+}
+
+// OwnMounts reports whether the process needs a mount namespace of its own.
+func (r Request) OwnMounts() bool { return r.Root != "" || r.OwnNetwork && len(r.Reads) > 0 }
 
 // cut divides words at the first End.
 func cut(words []string) (before, after []string, found bool) {
 	for i, word := range words {
 		if word == End {
-			return words[:i], words[i+1:], true
+			return words[:i:i], words[i+1:], true
 		}
 	}
 	return words, nil, false
@@ -152,22 +185,26 @@ func (r Request) become() failure {
 			return failed("raising lo", errno)
 		}
 	}
-	if r.Root != "" {
-		if failure := enter(r.Root, r.Folders); failure.errno != 0 {
-			return failure
-		}
+	rules, f := r.enterRoot()
+	if f.errno != 0 {
+		return f
 	}
 	if failure := dropPrivileges(); failure.errno != 0 {
 		return failure
+	}
+	if errno := landlock.Restrict(rules); errno != 0 {
+		return failed("restricting files by Landlock", errno)
+	}
+	if errno := installFilter(r.Filter); errno != 0 && r.Becomes == Daemon && !r.OwnNetwork {
+		return failed("installing the seccomp filter", errno) // else it is one layer of several, which a kernel may lack
 	}
 	if r.Becomes == Runner {
 		return runTools()
 	}
 	if r.Becomes == Daemon {
-		// It gets neither the caller's umask nor its permission to dump core.
-		syscall.Umask(0o077)
-		if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
-			return failed("forbidding core dumps", err)
+		syscall.Umask(0o077) // not the caller's
+		if failure := limit(r.OwnNetwork); failure.errno != 0 {
+			return failure
 		}
 	}
 	if len(r.Argv) == 0 {
@@ -175,6 +212,20 @@ func (r Request) become() failure {
 		syscall.Exit(0)
 	}
 	return failure{r.Argv[0], errnoOf(syscall.Exec(r.Argv[0], r.Argv, syscall.Environ())), true}
+}
+
+// installFilter gives the thread a seccomp filter.
+func installFilter(code []byte) syscall.Errno {
+	const prSetSeccomp, seccompModeFilter, instruction = 22, 2, 8 // linux/prctl.h, linux/seccomp.h; bytes of a struct sock_filter
+	if len(code) == 0 {
+		return 0
+	}
+	program := struct { // struct sock_fprog
+		length uint16
+		filter *byte
+	}{uint16(len(code) / instruction), &code[0]}
+	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetSeccomp, seccompModeFilter, uintptr(unsafe.Pointer(&program)))
+	return errno
 }
 
 // raiseLoopback sets lo up: without it ovs-vswitchd finds no route to a collector

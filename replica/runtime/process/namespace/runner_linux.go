@@ -143,10 +143,12 @@ func await(pid, state int) {
 }
 
 // send sends a letter and a number in decimal.
-func send(socket int, kind byte, number int) {
+func send(socket int, kind byte, number int) { write(socket, string(rune(kind))+decimal(number)) }
+
+func decimal(number int) string {
 	digits := ""
 	for ; number > 0 || digits == ""; number /= 10 {
 		digits = string(rune('0'+number%10)) + digits
 	}
-	write(socket, string(rune(kind))+digits)
+	return digits
 }
