@@ -63,7 +63,7 @@ func TestSettingsDoNotDependOnTheMachine(t *testing.T) {
 // settingsAfter restores a namespace that had one value in all settings of devices, and returns all settings.
 func settingsAfter(t *testing.T, recorded netns.Namespace, value string) map[string]string {
 	t.Helper()
-	s, err := newSpace(recorded, readKernel(), tools{}, report.NewNamespace(recorded.Name))
+	s, err := newSpace(recorded, readKernel(), tools{}, report.NewNamespace(recorded.Name), "/")
 	if err != nil {
 		t.Skip(err)
 	}

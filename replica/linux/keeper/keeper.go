@@ -8,11 +8,15 @@ package keeper
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,13 +63,19 @@ type keeper struct {
 
 // keep restores the namespaces of a workdir, and answers until it is asked to end. It returns why it can't.
 func keep(path string) error {
+	// It writes no files, and what it prints is short.
+	const printed = 1 << 20
+	if err := errors.Join(unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}),
+		unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: printed, Max: printed})); err != nil {
+		return fmt.Errorf("limits: %w", err)
+	}
 	k := &keeper{kernel: readKernel(), restored: make(chan struct{})}
 	listener, err := listen()
 	if err != nil {
 		return err
 	}
 	go endWithLifeline()
-	if err := seal(); err != nil {
+	if err := seal(path); err != nil {
 		return err
 	}
 	failed := make(chan error, 1)
@@ -99,9 +109,9 @@ func endWithLifeline() {
 }
 
 // seal makes everything read-only that this process and its children see of the host's files, except for the
-// settings of its network namespaces in a /proc of its own. What is not possible is no error: the settings that
+// settings of its network namespaces in a /proc of its own, and leaves few devices and no folders of users. What is not possible is no error: the settings that
 // can't be written then are named one by one.
-func seal() error {
+func seal(path string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
@@ -113,11 +123,14 @@ func seal() error {
 	for _, file := range []string{"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts"} {
 		_ = unix.Mount("/dev/null", file, "", unix.MS_BIND, "")
 	}
-	for _, folder := range []string{"/run/nscd", "/run/systemd/resolve", "/run/dbus"} {
-		_ = unix.Mount("none", folder, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-	}
+	sealDevices()
+	hideOthers(path)
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		_ = unix.MountSetattr(unix.AT_FDCWD, "/proc", unix.AT_RECURSIVE, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
+	}
+	// What is mounted on itself stays as it is while all around becomes read-only.
+	if err := unix.Mount("/proc/sys/net", "/proc/sys/net", "", unix.MS_BIND, ""); err == nil {
+		_ = unix.MountSetattr(unix.AT_FDCWD, "/proc", 0, &readOnly)
 	}
 	return nil
 }
@@ -130,6 +143,61 @@ const (
 	// allTimeout bounds the restore of all namespaces: after it, none begins.
 	allTimeout = 5 * time.Minute
 )
+
+// hideOthers hides all top folders but those of the system, with the sockets of other programs in them: /run, /var, /tmp,
+// /home. Of these, only the workdir stays.
+func hideOthers(path string) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return // restore says that there is no workdir
+	}
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return
+	}
+	stays := []string{"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "nix", "gnu", "proc", "sys", "dev"}
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }()
+	for _, entry := range entries {
+		folder := "/" + entry.Name()
+		const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+		if !entry.IsDir() || slices.Contains(stays, entry.Name()) || unix.Mount("none", folder, "tmpfs", flags, "mode=0755") != nil {
+			continue
+		}
+		if strings.HasPrefix(path+"/", folder+"/") {
+			_ = os.MkdirAll(path, 0o755)
+			_ = unix.Mount(fmt.Sprintf("/proc/self/fd/%d", fd), path, "", unix.MS_BIND|unix.MS_REC, "")
+		}
+		_ = unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
+	}
+}
+
+// sealDevices leaves only the devices that a restore uses.
+func sealDevices() {
+	devices := []string{"null", "zero", "urandom", "net/tun"}
+	fds := make([]int, len(devices))
+	for i, name := range devices {
+		fds[i], _ = unix.Open("/dev/"+name, unix.O_PATH|unix.O_CLOEXEC, 0) // -1 for a missing one, and mounting it fails
+	}
+	if unix.Mount("none", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=0755") != nil {
+		return
+	}
+	_ = os.Mkdir("/dev/net", 0o755)
+	for i, name := range devices {
+		if fds[i] < 0 {
+			continue
+		}
+		if file, err := os.Create("/dev/" + name); err == nil {
+			_ = file.Close()
+			_ = unix.Mount(fmt.Sprintf("/proc/self/fd/%d", fds[i]), "/dev/"+name, "", unix.MS_BIND, "")
+		}
+		_ = unix.Close(fds[i])
+	}
+	_ = unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
 
 // restore restores the namespaces, some of them side by side.
 func (k *keeper) restore(path string) error {
@@ -157,7 +225,7 @@ func (k *keeper) restore(path string) error {
 				k.report[i].Reject(report.Devices, "all", "it was not tried: after %v, no namespace is begun", allTimeout)
 				return
 			}
-			s, err := newSpace(namespace, k.kernel, tools, k.report[i])
+			s, err := newSpace(namespace, k.kernel, tools, k.report[i], wd.Path())
 			if err != nil {
 				k.report[i].Remark("the namespace could not be made: %v", err)
 				k.report[i].Reject(report.Devices, "all", "the namespace could not be made: %v", err)

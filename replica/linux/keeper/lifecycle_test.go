@@ -31,6 +31,8 @@ const asAsker = "OVS_OFFLINE_TEST_ASK"
 
 func TestMain(m *testing.M) {
 	switch {
+	case filepath.Base(os.Args[0]) == "nft":
+		os.Exit(beTakenOver())
 	case os.Getenv(asStarter) != "":
 		os.Exit(startAndWait(os.Getenv(asStarter)))
 	case os.Getenv(asAsker) != "":

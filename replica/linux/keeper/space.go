@@ -39,13 +39,16 @@ type space struct {
 	shared map[string]bool // tables that rules of iptables share: "hashlimit NAME"
 }
 
-// newSpace makes a network namespace.
-func newSpace(recorded netns.Namespace, k *kernel, t tools, r *report.Namespace) (*space, error) {
+// newSpace makes a network namespace for the workdir at a path.
+func newSpace(recorded netns.Namespace, k *kernel, t tools, r *report.Namespace, path string) (*space, error) {
 	s := &space{recorded: recorded, kernel: k, tools: t, report: r, work: make(chan func()), byName: map[string]*device{}, events: -1}
 	made := make(chan error)
 	go func() {
 		runtime.LockOSThread() // for ever: the thread is in the namespace
 		err := s.enter()
+		if err == nil {
+			err = confine(path)
+		}
 		made <- err
 		if err != nil {
 			return

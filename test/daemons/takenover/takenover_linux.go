@@ -34,8 +34,8 @@ type World struct {
 // Probe is something that a daemon should not do, but for those that must succeed.
 type Probe struct {
 	Name string
-	// May has a letter for each place where it may succeed: n for a namespace, f for the filter, i for an image.
-	// With ! it has to.
+	// May has a letter for each place where it may succeed: n for a daemon in namespaces, f for one under the filter
+	// alone, i for one in an image, k for a program of a keeper (replica/linux/keeper). With ! a daemon has to.
 	May string
 	// Since is the version of Landlock without which it may succeed as well; 0 if others stop it.
 	Since int
@@ -125,8 +125,8 @@ var probesOfFiles = []Probe{
 		}
 		return err
 	}},
-	{"read a program", "nfi!", 0, false, opens("/bin/sh", unix.O_RDONLY)},
-	{"write to /dev/null", "nfi!", 0, false, opens("/dev/null", unix.O_RDWR)},
+	{"read a program", "nfik!", 0, false, opens("/bin/sh", unix.O_RDONLY)},
+	{"write to /dev/null", "nfik!", 0, false, opens("/dev/null", unix.O_RDWR)},
 	{"read a file of the user", "", 1, false, func(w World) error { return opened(w.secret(), unix.O_RDONLY) }},
 	{"read a file of the user in /tmp", "", 1, false, func(w World) error {
 		return opened(filepath.Dir(w.Own)+"/beside", unix.O_RDONLY)
@@ -220,7 +220,7 @@ var probesOfFiles = []Probe{
 var probesOfSystem = []Probe{
 	{"set the core pattern", "", 1, true, opens("/proc/sys/kernel/core_pattern", unix.O_WRONLY)},
 	{"set the program for modules", "", 1, true, opens("/proc/sys/kernel/modprobe", unix.O_WRONLY)},
-	{"forward packets", "", 1, true, opens("/proc/sys/net/ipv4/ip_forward", unix.O_WRONLY)},
+	{"write a setting of its network", "k", 1, true, opens("/proc/sys/net/ipv4/ip_forward", unix.O_WRONLY)},
 	{"pull sysrq", "", 1, true, opens("/proc/sysrq-trigger", unix.O_WRONLY)},
 	{"read the kernel's memory", "", 0, false, opens("/proc/kcore", unix.O_RDONLY)},
 	{"write to /sys", "", 1, true, opens("/sys/kernel/mm/transparent_hugepage/enabled", unix.O_WRONLY)},
@@ -230,7 +230,7 @@ var probesOfSystem = []Probe{
 	{"open /dev/kvm", "", 1, true, opens("/dev/kvm", unix.O_RDWR)},
 	{"open /dev/mem", "", 1, true, opens("/dev/mem", unix.O_RDONLY)},
 	{"open /dev/fuse", "", 1, true, opens("/dev/fuse", unix.O_RDWR)},
-	{"open /dev/net/tun", "", 1, true, opens("/dev/net/tun", unix.O_RDWR)},
+	{"open /dev/net/tun", "k", 1, true, opens("/dev/net/tun", unix.O_RDWR)},
 	{"open /dev/tty", "", 1, true, opens("/dev/tty", unix.O_RDWR)},
 	{"open /dev/ptmx", "", 1, true, opens("/dev/ptmx", unix.O_RDWR)},
 	{"open /dev/loop-control", "", 1, true, opens("/dev/loop-control", unix.O_RDWR)},
@@ -306,11 +306,11 @@ var probesOfOthers = []Probe{
 		}
 		return err
 	}},
-	{"a socket of AF_INET", "ni", 0, false, socket(unix.AF_INET, unix.SOCK_DGRAM, 0)},
-	{"a socket of AF_NETLINK", "ni", 0, false, socket(unix.AF_NETLINK, unix.SOCK_RAW, 0)},
+	{"a socket of AF_INET", "nik", 0, false, socket(unix.AF_INET, unix.SOCK_DGRAM, 0)},
+	{"a socket of AF_NETLINK", "nik", 0, false, socket(unix.AF_NETLINK, unix.SOCK_RAW, 0)},
 	{"a socket of AF_VSOCK", "", 0, false, socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)},
 	{"a socket of AF_PACKET", "", 0, false, socket(unix.AF_PACKET, unix.SOCK_RAW, 0)},
-	{"a raw socket", "", 0, false, socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)},
+	{"a raw socket", "k", 0, false, socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)},
 	{"a socket of AF_ALG", "", 0, false, socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)},
 	{"a socket of AF_KEY", "", 0, false, socket(unix.AF_KEY, unix.SOCK_RAW, 2)},
 	{"a socket of AF_XDP", "", 0, false, socket(unix.AF_XDP, unix.SOCK_RAW, 0)},
@@ -379,7 +379,7 @@ var probesOfOthers = []Probe{
 	}},
 	{"raise the limit of core dumps", "", 0, false, func(World) error { return raises(unix.RLIMIT_CORE) }},
 	{"raise the limit of files", "", 0, false, func(World) error { return raises(unix.RLIMIT_FSIZE) }},
-	{"raise the limit of memory", "", 0, false, func(World) error { return raises(unix.RLIMIT_DATA) }},
+	{"raise the limit of memory", "k", 0, false, func(World) error { return raises(unix.RLIMIT_DATA) }},
 	{"write a file of 20 GiB", "", 0, false, func(w World) error {
 		signal.Ignore(unix.SIGXFSZ)
 		file, err := os.Create(w.Own + "/large")
@@ -388,7 +388,7 @@ var probesOfOthers = []Probe{
 		}
 		return err
 	}},
-	{"map more memory than the machine has", "", 0, false, func(World) error {
+	{"map more memory than the machine has", "k", 0, false, func(World) error {
 		var machine unix.Sysinfo_t
 		err := unix.Sysinfo(&machine)
 		length := uintptr(max(machine.Totalram, 8<<30))
