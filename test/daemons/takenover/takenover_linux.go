@@ -136,7 +136,7 @@ var probesOfFiles = []Probe{
 	{"append to a file of the user", "", 1, false, func(w World) error {
 		return opened(w.victim(), unix.O_WRONLY|unix.O_APPEND)
 	}},
-	{"truncate a file of the user", "", 3, false, func(w World) error { return unix.Truncate(w.victim(), 1) }},
+	{"truncate a file of the user", "", 0, false, func(w World) error { return unix.Truncate(w.victim(), 1) }},
 	{"make a folder of the user", "", 1, false, func(w World) error { return os.Mkdir(w.Outside+"/folder", 0o700) }},
 	{"make a link of the user", "", 1, false, func(w World) error { return os.Symlink("/", w.Outside+"/link") }},
 	{"make a pipe of the user", "", 1, false, func(w World) error { return unix.Mkfifo(w.Outside+"/pipe", 0o600) }},
@@ -168,6 +168,14 @@ var probesOfFiles = []Probe{
 		}
 		if info, _ := os.Stat(path); err == nil && info.Mode()&os.ModeSetuid == 0 {
 			err = errors.New("the mode has not changed")
+		}
+		return err
+	}},
+	{"empty a file that it only reads", "", 0, false, func(w World) error {
+		path := filepath.Join(w.Own, "full")
+		err := errors.Join(os.WriteFile(path, []byte("x"), 0o600), opened(path, unix.O_RDONLY|unix.O_TRUNC))
+		if info, _ := os.Stat(path); err == nil && info.Size() > 0 {
+			err = errors.New("it is as it was")
 		}
 		return err
 	}},

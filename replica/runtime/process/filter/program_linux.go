@@ -14,6 +14,7 @@ const (
 	architecture   = 4
 	firstArgument  = 16
 	secondArgument = 24
+	thirdArgument  = 32
 )
 
 // x32 is set in the numbers of system calls of amd64's x32 ABI, which reach the same
@@ -54,8 +55,10 @@ var refused = []struct {
 	errno unix.Errno
 	calls []uint32
 }{
-	// As in a kernel that lacks them. clone3 has its flags in memory, which no filter can read: libc then uses clone.
-	{unix.ENOSYS, []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}},
+	// As in a kernel that lacks them. clone3 and openat2 have their flags in memory, which no filter can read: libc then
+	// uses clone and openat.
+	{unix.ENOSYS, []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3,
+		unix.SYS_OPENAT2}},
 	// They reach other processes: their sockets, their memory, their namespaces.
 	{unix.EPERM, []uint32{unix.SYS_PIDFD_GETFD, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV,
 		unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP, unix.SYS_SETNS, unix.SYS_UNSHARE, unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET}},
@@ -65,8 +68,8 @@ var refused = []struct {
 		unix.SYS_FANOTIFY_INIT, unix.SYS_OPEN_BY_HANDLE_AT}},
 	{unix.EPERM, []uint32{unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT,
 		unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR}},
-	// Landlock does not know them, and the owner of a file needs no capability for them.
-	{unix.EPERM, append([]uint32{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR,
+	// Landlock does not know them (truncate before version 3), and the owner of a file needs no capability for them.
+	{unix.EPERM, append([]uint32{unix.SYS_TRUNCATE, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR,
 		unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
 		unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT, unix.SYS_UTIMENSAT}, pathCalls...)},
 	// OVS changes the mode of each socket before it binds it, and gives up if it can't (bind_unix_socket of
@@ -101,6 +104,12 @@ func program(wanted uint32, sockets Sockets) []bpf.Instruction {
 		bpf.JumpIf{Val: unix.TIOCSTI, SkipTrue: 1}, bpf.JumpIf{Val: tioclinux, SkipFalse: 1}, refuse(unix.EPERM), allow)...)
 	list = append(list, when(unix.SYS_PRLIMIT64, bpf.LoadAbsolute{Off: firstArgument, Size: 4},
 		bpf.JumpIf{Val: 0, SkipTrue: 1}, refuse(unix.EPERM), allow)...)
+	// Before version 3, Landlock lets a file be emptied that may only be read. OVS opens none to read and to empty it.
+	for call, flags := range openCalls {
+		list = append(list, when(call, bpf.LoadAbsolute{Off: flags, Size: 4},
+			bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: unix.O_ACCMODE | unix.O_TRUNC},
+			bpf.JumpIf{Val: unix.O_TRUNC, SkipFalse: 1}, refuse(unix.EPERM), allow)...)
+	}
 	opens := []bpf.Instruction{bpf.LoadAbsolute{Off: firstArgument, Size: 4}}
 	for _, family := range sockets.families() {
 		opens = append(opens, bpf.JumpIf{Val: family, SkipFalse: 1}, allow)
