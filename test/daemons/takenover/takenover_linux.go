@@ -35,7 +35,8 @@ type World struct {
 type Probe struct {
 	Name string
 	// May has a letter for each place where it may succeed: n for a daemon in namespaces, f for one under the filter
-	// alone, i for one in an image, k for a program of a keeper (replica/linux/keeper). With ! a daemon has to.
+	// alone, i for one in an image, k for a program of a keeper (replica/linux/keeper), t for a tool, which may all that
+	// a daemon under the filter may. With ! a daemon has to.
 	May string
 	// Since is the version of Landlock without which it may succeed as well; 0 if others stop it.
 	Since int
@@ -385,10 +386,10 @@ var probesOfOthers = []Probe{
 		var set unix.CPUSet
 		return errors.Join(unix.SchedGetaffinity(w.Process, &set), unix.SchedSetaffinity(w.Process, &set))
 	}},
-	{"raise the limit of core dumps", "", 0, false, func(World) error { return raises(unix.RLIMIT_CORE) }},
-	{"raise the limit of files", "", 0, false, func(World) error { return raises(unix.RLIMIT_FSIZE) }},
-	{"raise the limit of memory", "k", 0, false, func(World) error { return raises(unix.RLIMIT_DATA) }},
-	{"write a file of 20 GiB", "", 0, false, func(w World) error {
+	{"raise the limit of core dumps", "t", 0, false, func(World) error { return raises(unix.RLIMIT_CORE) }},
+	{"raise the limit of files", "t", 0, false, func(World) error { return raises(unix.RLIMIT_FSIZE) }},
+	{"raise the limit of memory", "tk", 0, false, func(World) error { return raises(unix.RLIMIT_DATA) }},
+	{"write a file of 20 GiB", "t", 0, false, func(w World) error {
 		signal.Ignore(unix.SIGXFSZ)
 		file, err := os.Create(w.Own + "/large")
 		if err == nil {
@@ -396,7 +397,7 @@ var probesOfOthers = []Probe{
 		}
 		return err
 	}},
-	{"map more memory than the machine has", "k", 0, false, func(World) error {
+	{"map more memory than the machine has", "tk", 0, false, func(World) error {
 		var machine unix.Sysinfo_t
 		err := unix.Sysinfo(&machine)
 		length := uintptr(max(machine.Totalram, 8<<30))

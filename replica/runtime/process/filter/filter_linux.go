@@ -18,7 +18,7 @@ import (
 // ErrUnavailable is wrapped if there can be no filter on this system.
 var ErrUnavailable = errors.New("a seccomp filter can't be installed")
 
-// Under calls run on a thread of its own that has the filter and the rules of Landlock, and returns the error of run.
+// Under calls run on a thread of its own that has the filter, the rules of Landlock and no capabilities, and returns the error of run.
 // Every process that this thread starts inherits them, and no process can remove them;
 // this process as a whole does not have them. Without a filter, Under does not call run, and
 // the error wraps ErrUnavailable.
@@ -29,13 +29,25 @@ func Under(rules landlock.Rules, run func() error) error {
 	result := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with this function
-		err := Install(rules, Unix)
+		err := dropCapabilities()
+		if err == nil {
+			err = Install(rules, Unix)
+		}
 		if err == nil {
 			err = run()
 		}
 		result <- err
 	}()
 	return <-result
+}
+
+// dropCapabilities takes all capabilities from the calling thread. With no_new_privs, a program of root gets none back.
+func dropCapabilities() error {
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
+		return fmt.Errorf("dropping capabilities: %w", err)
+	}
+	return nil
 }
 
 // Install gives the calling thread the rules and a filter that leaves some sockets, for ever: the caller keeps the goroutine
