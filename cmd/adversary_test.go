@@ -69,14 +69,9 @@ func addressSpellings(a netip.Addr) []string {
 	return []string{
 		text, with("-"), with("_"), with("%2E"), "::ffff:" + text, "64:ff9b::" + text, fmt.Sprintf("::ffff:%x:%x", high, low),
 		fmt.Sprintf("64:ff9b::%x:%x", high, low), fmt.Sprintf("2002:%x:%x:", high, low), fmt.Sprint(n), fmt.Sprintf("0x%x", n),
-		hexes, strings.ToUpper(hexes), fmt.Sprintf("%02x%02x%02x%02x", b[3], b[2], b[1], b[0]), octetsOfText(string(b[:])),
-		octetsOfText(text), fmt.Sprintf("%d.%d.%d.%d.in-addr", b[3], b[2], b[1], b[0]),
+		hexes, strings.ToUpper(hexes), fmt.Sprintf("%02x%02x%02x%02x", b[3], b[2], b[1], b[0]), inOctets(string(b[:])),
+		inOctets(text), fmt.Sprintf("%d.%d.%d.%d.in-addr", b[3], b[2], b[1], b[0]),
 	}
-}
-
-// octetsOfText returns a text as ovs-ofctl prints the bytes of an action.
-func octetsOfText(text string) string {
-	return strings.ReplaceAll(net.HardwareAddr(text).String(), ":", ".")
 }
 
 // macSpellings returns a MAC address in twelve spellings and more.
@@ -87,7 +82,7 @@ func macSpellings(m net.HardwareAddr) []string {
 	with := func(separator string) string { return strings.ReplaceAll(text, ":", separator) }
 	all := []string{
 		text, with("-"), with("."), with("_"), with("%3A"), digits, "0x" + strings.TrimLeft(digits, "0"),
-		digits[:4] + "." + digits[4:8] + "." + digits[8:], eui.String(), hex.EncodeToString(eui), octetsOfText(text),
+		digits[:4] + "." + digits[4:8] + "." + digits[8:], eui.String(), hex.EncodeToString(eui), inOctets(text),
 		fmt.Sprintf("%x:%x:%x:%x:%x:%x", m[0], m[1], m[2], m[3], m[4], m[5]), strings.TrimPrefix(link, "fe80::"),
 	}
 	for _, one := range slices.Clone(all) {
@@ -180,7 +175,7 @@ func TestAnAdversaryFindsNothing(t *testing.T) {
 			kept, _, _ = strings.Cut(kept, "\n")
 			for _, name := range strings.Split(kept, ", ") {
 				delete(wanted, name)
-				delete(wanted, octetsOfText(name))
+				delete(wanted, inOctets(name))
 			}
 			ovs.Run(t, "tar", "--zstd", "-xf", bundle, "-C", unpacked)
 			delete(wanted, "main") // a router of the set, and what ovs-vswitchd calls its first thread
@@ -228,14 +223,14 @@ func secretsOf(t *testing.T, folder string) map[string]string {
 				continue // a schema; names in the southbound database come from the others, and from OVN
 			}
 			for _, match := range knownName.FindAllStringSubmatch(text, -1) {
-				wanted[match[1]], wanted[octetsOfText(match[1])] = match[1], match[1]
+				wanted[match[1]], wanted[inOctets(match[1])] = match[1], match[1]
 				counts["names"]++
 			}
 		}
 		for _, text := range knownAddress6.FindAllString(content, -1) {
 			if a, err := netip.ParseAddr(text); err == nil && a.IsGlobalUnicast() {
 				wanted[a.String()], wanted[a.StringExpanded()], wanted[strings.ToUpper(a.String())] = text, text, text
-				wanted[octetsOfText(string(a.AsSlice()))] = text
+				wanted[inOctets(string(a.AsSlice()))] = text
 				counts["IPv6 addresses"]++
 			}
 		}

@@ -214,7 +214,7 @@ func TestCanariesDoNotSurvive(t *testing.T) {
 	ovs.Run(t, "tar", "--zstd", "-xf", bundle, "-C", unpacked)
 	wanted := map[string]string{}
 	for _, word := range c.words {
-		wanted[word], wanted[octetsOfText(word)], wanted[strings.ToUpper(word)] = word, word, word
+		wanted[word], wanted[inOctets(word)], wanted[strings.ToUpper(word)] = word, word, word
 	}
 	for _, text := range c.addresses {
 		for _, spelled := range addressSpellings(netip.MustParseAddr(text)) {
