@@ -108,9 +108,9 @@ func endWithLifeline() {
 	_ = file.Close()
 }
 
-// seal makes everything read-only that this process and its children see of the host's files, except for the
-// settings of its network namespaces in a /proc of its own, and leaves few devices and no folders of users. What is not possible is no error: the settings that
-// can't be written then are named one by one.
+// seal makes everything read-only that this process and its children see of the host's files, except for the settings of
+// its network namespaces in a /proc of its own, and leaves few devices and no folders of users. What is not possible is
+// no error: the settings that can't be written then are named one by one.
 func seal(path string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
