@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/answer/prove"
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/reach/draw"
 	"ovs-offline/answer/trace"
+	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/show"
+	"ovs-offline/snapshot/names"
 )
 
 type reachOptions struct {
@@ -19,19 +24,15 @@ type reachOptions struct {
 	reach.Options
 	by    string
 	ports []string
+	prove bool
 	families
 }
 
 func newReach(shared *options) *cobra.Command {
 	o := &reachOptions{options: shared}
 	command := &cobra.Command{
-		Use: "reach [OLD NEW]", Short: "Show who reaches whom: a matrix of all endpoints",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 0 && len(args) != 2 {
-				return fmt.Errorf("reach takes no arguments, or OLD and NEW (%d given)", len(args))
-			}
-			return nil
-		},
+		Use: "reach [OLD NEW]", Short: "Show who reaches whom: a matrix of all endpoints, or a proof for two",
+		Args: o.checkArgs,
 		Long: "Trace a packet for each pair of groups of endpoints and each port, on the running replicas\n" +
 			"of a workdir or a folder of several, and show the verdicts as a matrix.\n\n" +
 			"Endpoints that behave alike are a group: they are on switches of the same kind, and in the same\n" +
@@ -40,11 +41,16 @@ func newReach(shared *options) *cobra.Command {
 			"families are asked about over IPv4, or with -6 over IPv6.\n\n" +
 			"With OLD and NEW, two folders with running replicas, only the pairs whose verdict changed are\n" +
 			"shown, with the rule before and after.\n\n" +
+			"--prove FROM TO[:PORT] [PROTOCOL] follows all packets at once that FROM can send to open a connection:\n" +
+			"IMPOSSIBLE if none gets to TO, or POSSIBLE with the sets of those that do. With a port or a protocol,\n" +
+			"only packets count that arrive for TO's own address. Packets of each set, and others, are asked of the\n" +
+			"replicas; if one has another end, the verdict is UNDETERMINED.\n\n" +
 			"Exit code 3: a verdict is UNDETERMINED. Verdicts that depend on a node whose replica does\n" +
 			"not run are UNDETERMINED too; a warning names the node.\n" +
 			"Exit code 4: a verdict of NEW differs from that of OLD.",
 		Example: "  ovs-offline -w nodes reach\n" +
 			"  ovs-offline -w nodes reach --from 'ns1/*' --port tcp/80,icmp --services\n" +
+			"  ovs-offline -w nodes reach --prove vm-17 vm-18:22\n" +
 			"  ovs-offline reach monday tuesday",
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if o.Family, err = o.family(); err != nil {
@@ -62,10 +68,26 @@ func newReach(shared *options) *cobra.Command {
 	flags.StringSliceVar(&o.To, "to", nil, "only these destinations: a glob `PATTERN` for groups, endpoints or services (can be repeated)")
 	flags.BoolVar(&o.Services, "services", false, "also ask about services as destinations")
 	flags.StringSliceVar(&o.External, "external", nil, "also ask about this `ADDRESS` outside as a destination (can be repeated)")
+	flags.BoolVar(&o.prove, "prove", false, "prove which packets of FROM get to TO[:PORT], or that none does")
 	o.families.add(command)
 	o.nodeFlagFor(command, "only senders on these nodes of a folder of several (can be repeated)")
 	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml, csv or html", formatTable, "json", "yaml", "csv", formatHTML)
+	for _, flag := range []string{"by", "all-members", "port", "from", "to", "services", "external", "node"} {
+		command.MarkFlagsMutuallyExclusive("prove", flag)
+	}
 	return command
+}
+
+func (o *reachOptions) checkArgs(_ *cobra.Command, args []string) error {
+	switch {
+	case o.prove && (len(args) == 2 || len(args) == 3 && slices.Contains(names.Protocols(), args[2])):
+		return nil
+	case o.prove:
+		return fmt.Errorf("reach --prove takes FROM, TO[:PORT], and if wanted a protocol: %s", strings.Join(names.Protocols(), ", "))
+	case len(args) != 0 && len(args) != 2:
+		return fmt.Errorf("reach takes no arguments, or OLD and NEW (%d given)", len(args))
+	}
+	return nil
 }
 
 func (o *reachOptions) readPorts() error {
@@ -86,13 +108,16 @@ func (o *reachOptions) run(command *cobra.Command, args []string) error {
 	if err := o.chooseSenders(args); err != nil {
 		return err
 	}
+	if o.prove {
+		return o.proof(command.Context(), args)
+	}
 	if len(args) == 2 && !isFolder(args[0]) && !isFolder(args[1]) {
 		return show.Advise(fault.Usagef("neither %s nor %s is a folder, and reach compares two; to ask about endpoints", args[0], args[1]), "", "reach", "--from", args[0], "--to", args[1])
 	}
 	if len(args) == 2 {
 		return o.compare(command.Context(), args[0], args[1])
 	}
-	session, err := o.open(command.Context(), o.workdir)
+	session, err := o.open(command.Context(), o.workdir, trace.Options{})
 	if err != nil {
 		return err
 	}
@@ -103,6 +128,31 @@ func (o *reachOptions) run(command *cobra.Command, args []string) error {
 		return err
 	}
 	return worst(o.matrix(command.Context(), matrix), inDoubt(session))
+}
+
+// proof proves which packets of an endpoint get to another one.
+func (o *reachOptions) proof(ctx context.Context, args []string) error {
+	if o.format == "csv" || o.format == formatHTML {
+		return fault.Usagef("--prove takes -o table, json or yaml")
+	}
+	question := trace.Between{From: args[0], To: args[1], Question: names.Question{Family: o.Family}}
+	if len(args) == 3 {
+		question.Protocol = args[2]
+	}
+	session, err := o.open(ctx, o.workdir, trace.Options{Options: follow.Options{New: true}})
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	defer warnUnavailable(o.page(), session, o.call)()
+	proof, err := prove.Ask(ctx, session, question)
+	if err != nil {
+		return err
+	}
+	if err := o.emit(proof, proof.Print); err != nil {
+		return err
+	}
+	return worst(incompleteIf(proof.Verdict == prove.Undetermined), inDoubt(session))
 }
 
 func isFolder(path string) bool {
@@ -132,8 +182,8 @@ func (o *reachOptions) chooseSenders(args []string) error {
 // inDoubt returns errIncomplete if the answers of a session may be wrong as a whole.
 func inDoubt(session *trace.Session) error { return incompleteIf(len(session.Doubts()) > 0) }
 
-func (o *reachOptions) open(ctx context.Context, folder string) (*trace.Session, error) {
-	session, err := trace.OpenFolder(ctx, folder, trace.Options{})
+func (o *reachOptions) open(ctx context.Context, folder string, options trace.Options) (*trace.Session, error) {
+	session, err := trace.OpenFolder(ctx, folder, options)
 	if err != nil {
 		return nil, o.caller(folder).advise(err)
 	}
@@ -199,7 +249,7 @@ func (o *reachOptions) compare(ctx context.Context, before, after string) error 
 	}
 	sessions := [2]*trace.Session{}
 	for i, folder := range []string{before, after} {
-		session, err := o.open(ctx, folder)
+		session, err := o.open(ctx, folder, trace.Options{})
 		if err != nil {
 			return fmt.Errorf("%s: %w", folder, err)
 		}

@@ -42,10 +42,7 @@ func (s *Session) ask(ctx context.Context, between Between) (*answer.Answer, err
 	if err != nil {
 		return nil, err
 	}
-	if question.From, err = s.names.Find(between.From, names.Filter{Network: between.Network}); err != nil {
-		return nil, err
-	}
-	if question.To, question.DstPort, err = s.destination(between, question.From); err != nil {
+	if question.From, question.To, question.DstPort, err = s.Endpoints(between); err != nil {
 		return nil, err
 	}
 	if isPing := question.Protocol == "icmp" || question.Protocol == "icmp6"; isPing && (question.SrcPort != 0 || question.DstPort != 0) {

@@ -1,6 +1,7 @@
 package openflow
 
 import (
+	"strconv"
 	"strings"
 )
 
@@ -124,3 +125,40 @@ func flagsFit(names []string, criterion, value string) bool {
 	}
 	return got.and(mask) == wanted
 }
+
+// Bit reports whether a bit is selected; the lowest has the number 0.
+func (m Mask) Bit(number int) bool { return m.bits.right(number).low&1 == 1 }
+
+// Value is what a criterion of a match, or the value of set_field, says about a field.
+type Value struct {
+	Field    string // its name in a match
+	Bits     int    // of the field, 128 if its width is not known
+	Selected Mask   // the bits that it is about
+	Set      Mask   // which of them are set
+}
+
+// ValueOf reads "VALUE", "VALUE/MASK", flags ("+new-est"), a reserved port ("LOCAL") or a kind of fragments ("not_later") for a field with a
+// name in any spelling. ok is false for a text that it can't read.
+func ValueOf(name, text string) (v Value, ok bool) {
+	f := fieldNamed(name)
+	v = Value{Field: f.match, Bits: width(f)}
+	var value, mask word
+	switch flags := flagsOf(f.match); {
+	case flags != nil && text != "" && strings.IndexByte("+-", text[0]) >= 0:
+		value, mask, ok = readFlags(flags, text)
+	case f.match == "nw_frag" && fragments[text] != "":
+		value, mask, ok = f.parseMasked(fragments[text])
+	default:
+		for number, reserved := range reservedPorts {
+			if f.notation == portName && reserved == text {
+				text = strconv.FormatUint(number, 10)
+			}
+		}
+		value, mask, ok = f.parseMasked(text)
+	}
+	v.Selected, v.Set = Mask{mask}, Mask{value.and(mask)}
+	return v, ok
+}
+
+// fragments are the words for kinds of fragments: bit 0 says that a packet is one, and bit 1 that it is not the first (ovs-fields(7), ip_frag).
+var fragments = map[string]string{"no": "0/3", "yes": "1/1", "first": "1/3", "later": "3/3", "not_later": "0/2"}

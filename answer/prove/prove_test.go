@@ -1,0 +1,189 @@
+package prove
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/answer/prove/symbolic"
+	"ovs-offline/answer/trace"
+	"ovs-offline/answer/trace/follow"
+	"ovs-offline/internal/bdd"
+	"ovs-offline/pkg/openflow/flow"
+	"ovs-offline/snapshot/names"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/sweep"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/running"
+	"ovs-offline/test/oracle/sets"
+)
+
+// open opens a session on the replicas of a set.
+func open(t *testing.T, name string) (*trace.Session, *sets.Set) {
+	t.Helper()
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
+	recorded := sets.Recorded(t, "../../scripts/lab/lab", name)
+	session, err := trace.OpenFolder(t.Context(), running.Of(t, recorded).Folder, trace.Options{Options: follow.Options{New: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	return session, recorded
+}
+
+// entrance is where packets of a family enter a bridge.
+type entrance struct {
+	at     symbolic.Place
+	port   int
+	family symbolic.Family
+}
+
+// prover computes what becomes of packets, once for each entrance.
+type prover struct {
+	t        *testing.T
+	fabric   *fabric
+	machines map[symbolic.Family]*symbolic.Machine
+	results  map[entrance]*computed
+}
+
+type computed struct {
+	machine *symbolic.Machine
+	begin   bdd.Set
+	result  *symbolic.Result
+}
+
+func (p *prover) at(e entrance) *computed {
+	p.t.Helper()
+	if found := p.results[e]; found != nil {
+		return found
+	}
+	m := p.machines[e.family]
+	if m == nil {
+		var err error
+		if m, err = symbolic.New(e.family, p.fabric); err != nil {
+			p.t.Fatal(err)
+		}
+		p.machines[e.family] = m
+	}
+	begin, err := opening(m, e.family)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	result, err := m.Run(p.t.Context(), e.at, e.port, begin)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.results[e] = &computed{m, begin, result}
+	return p.results[e]
+}
+
+// TestRealPackets compares where real packets came out with the sets that they are in: of those that open a connection, none came out at a port
+// where it may not, and each came out where it must.
+func TestRealPackets(t *testing.T) {
+	for name, least := range map[string]int{"openstack": 100, "kubernetes-ic": 100} {
+		t.Run(name, func(t *testing.T) {
+			if name != "openstack" {
+				sweep.Only(t, "the same test of openstack")
+			}
+			session, recorded := open(t, name)
+			p := &prover{t, &fabric{nodes: session.Nodes()}, map[symbolic.Family]*symbolic.Machine{}, map[entrance]*computed{}}
+			checked := 0
+			for _, packet := range recorded.Packets {
+				checked += p.check(recorded, packet)
+			}
+			if t.Logf("%d of %d packets open a connection", checked, len(recorded.Packets)); checked < least {
+				t.Errorf("want %d", least)
+			}
+		})
+	}
+}
+
+// check checks a packet that was sent; it returns the number of ports at which it was looked for.
+func (p *prover) check(recorded *sets.Set, sent *sets.Packet) (ports int) {
+	p.t.Helper()
+	packet, err := flow.Parse(sent.Flow)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	n, ok := p.fabric.node(sent.Node)
+	const fits = 1000 // bytes, everywhere in the lab
+	if !ok || sent.Size > fits || sent.Established || len(sent.After) > 0 || sent.Datagram != 0 || packet.Fragmentation() != "" || packet.Has("tcp_flags") && packet.Get("tcp_flags") != "syn" {
+		return 0
+	}
+	port, ok := n.Port(sent.Port)
+	family := symbolic.Family(packet.EtherType())
+	if !ok || family.String() == "" || packet.DoubleTagged() {
+		return 0
+	}
+	packet.Delete("in_port", "tcp_flags")
+	found := p.at(entrance{symbolic.Place{Node: n.Name, Bridge: port.Bridge}, port.Number, family})
+	set, err := setOf(found.machine, packet)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	space := found.machine.Space()
+	if space.And(set, found.begin) == bdd.None {
+		return 0
+	}
+	for _, unknown := range found.result.Unknown {
+		if space.And(set, unknown) != bdd.None {
+			return 0
+		}
+	}
+	for _, edge := range recorded.Ports {
+		if edge.Role != "edge" || !slices.Contains(recorded.Nodes, edge.Node) {
+			continue
+		}
+		reached := found.result.Ends[fmt.Sprintf("port %s of node %s", edge.Name, edge.Node)]
+		must, may := space.And(set, reached.Must) != bdd.None, space.And(set, reached.May) != bdd.None
+		came := slices.ContainsFunc(sent.Outputs, func(o sets.Output) bool { return o.Own && o.Node == edge.Node && o.Port == edge.Name })
+		if ports++; must && !came && sent.Class != sets.Generated || came && !may {
+			p.t.Errorf("packet %d, %s (%s): at %s must %v, may %v; it came out there: %v", sent.ID, sent.Shows, sent.Flow, edge.Label, must, may, came)
+		}
+	}
+	return 1
+}
+
+// TestProofs proves what the security groups, policies, routers and load balancers of the lab allow.
+func TestProofs(t *testing.T) {
+	type proof struct {
+		from, to, protocol string
+		verdict            Verdict
+		has                string // in the words of a set
+	}
+	for name, list := range map[string][]proof{
+		"openstack": {
+			{"vm1", "vm2:22", "", Possible, "port 22"},
+			{"vm1", "vm2:23", "", Impossible, ""},
+			{"vm1", "vm5", "", Possible, "port 53, 161"},
+			{"vm1", "vm9", "", Impossible, ""},
+		},
+		"kubernetes-ic": {
+			{"ns1/client-0", "ns2/db-0:5432", "", Possible, "port 5432"},
+			{"ns1/client-0", "ns2/db-0:5433", "", Impossible, ""},
+			{"ns1/client-0", "ns2/db-0:5432", "udp", Impossible, ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			session, _ := open(t, name)
+			for _, c := range list {
+				got, err := Ask(t.Context(), session, trace.Between{From: c.from, To: c.to, Question: names.Question{Protocol: c.protocol}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var words []string
+				for _, family := range got.Families {
+					for _, set := range family.Packets {
+						words = append(words, set.text(got.own, got.known))
+					}
+				}
+				expect.Equal(t, got.Verdict, c.verdict, c, got.Missing)
+				expect.Equal(t, got.Disagree, nil, c)
+				if all := strings.Join(words, "\n"); got.Asked < 50 || !strings.Contains(all, c.has) {
+					t.Errorf("%v: %d asked: %s", c, got.Asked, all)
+				}
+			}
+		})
+	}
+}
