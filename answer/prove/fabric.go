@@ -20,6 +20,8 @@ import (
 // fabric is how the bridges of nodes are connected.
 type fabric struct {
 	nodes []trace.Node
+	// peer returns the node at the other end of the tunnels of a node to an address, "" for none.
+	peer func(node string, address netip.Addr) string
 	// target is the port of the node targetOn that packets are to get to, with the values that their fields have there.
 	target   *host.Port
 	targetOn string
@@ -144,11 +146,10 @@ func (f *fabric) tunnel(n trace.Node, port *host.Port, constant func(field strin
 		}
 		remote = netip.AddrFrom4([4]byte{byte(address >> 24), byte(address >> 16), byte(address >> 8), byte(address)})
 	}
-	i := slices.IndexFunc(f.nodes, func(peer trace.Node) bool { return peer.HasEncap(remote) })
-	if i < 0 {
+	peer, ok := f.node(f.peer(n.Name, remote))
+	if !ok {
 		return []symbolic.Link{{End: fmt.Sprintf("the node with the tunnel address %s, which was not collected", remote)}}, nil
 	}
-	peer := f.nodes[i]
 	local, _ := n.TunnelTo(port.Type, remote)
 	in, ok := peer.TunnelFrom(port.Type, remote, local)
 	if !ok {

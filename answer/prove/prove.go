@@ -86,7 +86,7 @@ func Ask(ctx context.Context, session *trace.Session, between trace.Between) (*P
 	if err != nil {
 		return nil, err
 	}
-	q := &question{names: names.Question{From: from, To: to, DstPort: port, Protocol: between.Protocol, Family: between.Family}, session: session, fabric: &fabric{nodes: session.Nodes()}, random: rand.New(rand.NewPCG(1, 1))}
+	q := &question{names: names.Question{From: from, To: to, DstPort: port, Protocol: between.Protocol, Family: between.Family}, session: session, fabric: &fabric{nodes: session.Nodes(), peer: session.Peer}, random: rand.New(rand.NewPCG(1, 1))}
 	if q.fromOn, q.from, err = session.Attached(from); err != nil {
 		return nil, err
 	}

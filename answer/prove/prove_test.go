@@ -87,7 +87,7 @@ func TestRealPackets(t *testing.T) {
 				sweep.Only(t, "the same test of openstack")
 			}
 			session, recorded := open(t, name)
-			p := &prover{t, &fabric{nodes: session.Nodes()}, map[symbolic.Family]*symbolic.Machine{}, map[entrance]*computed{}}
+			p := &prover{t, &fabric{nodes: session.Nodes(), peer: session.Peer}, map[symbolic.Family]*symbolic.Machine{}, map[entrance]*computed{}}
 			checked := 0
 			for _, packet := range recorded.Packets {
 				checked += p.check(recorded, packet)

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"net/netip"
 
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/snapshot/names"
@@ -44,4 +45,12 @@ func (s *Session) Attached(e names.Endpoint) (node string, port *host.Port, err 
 		return "", nil, fmt.Errorf("%w: node %s has no port of Open vSwitch for %s", ErrQuestion, n.Name, e.Name)
 	}
 	return n.Name, port, nil
+}
+
+// Peer returns the name of the node at the other end of the tunnels of a node to an address, "" for none that was collected.
+func (s *Session) Peer(node string, address netip.Addr) string {
+	if peer := s.tracer.Peer(node, address); peer != nil {
+		return peer.Name
+	}
+	return ""
 }

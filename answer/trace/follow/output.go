@@ -301,6 +301,11 @@ func sourceOf(node *host.Host, tunnel *odp.Tunnel) netip.Addr {
 	return own
 }
 
+// Peer returns the node at the other end of the tunnels of a node to an address, nil for none.
+func (t *Tracer) Peer(node string, address netip.Addr) *host.Host {
+	return t.peerWith(address, t.chassisWith(address, node))
+}
+
 // peerWith returns the node with a tunnel address, nil for none. A node of another deployment
 // may have the same address: chassis lists the chassis that have it in the sender's databases.
 func (t *Tracer) peerWith(address netip.Addr, chassis []Chassis) *host.Host {
