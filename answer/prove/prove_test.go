@@ -2,13 +2,17 @@ package prove
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"ovs-offline/answer/prove/symbolic"
 	"ovs-offline/answer/trace"
+	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
+	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/bdd"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/snapshot/names"
@@ -143,6 +147,81 @@ func (p *prover) check(recorded *sets.Set, sent *sets.Packet) (ports int) {
 		}
 	}
 	return 1
+}
+
+// TestWitnesses asks the replicas about packets of the sets that get to each port, and about random ones, and compares all ports where they come out.
+func TestWitnesses(t *testing.T) {
+	for _, name := range sweep.Spread([]string{"openstack", "kubernetes-ic", "kubernetes-host"}, 1) {
+		t.Run(name, func(t *testing.T) {
+			session, recorded := open(t, name)
+			p := &prover{t, &fabric{nodes: session.Nodes(), peer: session.Peer}, map[symbolic.Family]*symbolic.Machine{}, map[entrance]*computed{}}
+			random := rand.New(rand.NewPCG(3, 4))
+			asked := 0
+			for _, edge := range sweep.Spread(recorded.Ports, 12) {
+				n, collected := p.fabric.node(edge.Node)
+				if edge.Role != "edge" || !collected {
+					continue
+				}
+				port, ok := n.Port(edge.Name)
+				if !ok || port.IfaceID == "" {
+					continue
+				}
+				for _, family := range []symbolic.Family{symbolic.IPv4, symbolic.IPv6, symbolic.ARP} {
+					found := p.at(entrance{symbolic.Place{Node: n.Name, Bridge: port.Bridge}, port.Number, family})
+					asked += p.witnesses(session, recorded, n, port, found, random)
+				}
+			}
+			if t.Logf("%d packets", asked); asked < 20 {
+				t.Error("few packets were asked")
+			}
+		})
+	}
+}
+
+// witnesses asks about packets of an entrance.
+func (p *prover) witnesses(session *trace.Session, recorded *sets.Set, n trace.Node, port *host.Port, found *computed, random *rand.Rand) (asked int) {
+	p.t.Helper()
+	space := found.machine.Space()
+	from := []bdd.Set{found.begin}
+	for _, end := range slices.Sorted(maps.Keys(found.result.Ends)) {
+		from = append(from, found.result.Ends[end].Must, found.result.Ends[end].May)
+	}
+	for _, set := range from {
+		for range sweep.Count(20, 1) {
+			if set == bdd.None {
+				break
+			}
+			text := witness(found.machine, set, random)
+			packet, err := flow.Parse(text)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			one, err := setOf(found.machine, packet)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			a, err := session.Flow(p.t.Context(), n.Name, fmt.Sprintf("%s in_port=%d,%s", port.Bridge, port.Number, text), 0)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			if a.Verdict == answer.Undetermined {
+				continue
+			}
+			asked++
+			for _, edge := range recorded.Ports {
+				if edge.Role != "edge" || !slices.Contains(recorded.Nodes, edge.Node) {
+					continue
+				}
+				reached := found.result.Ends[fmt.Sprintf("port %s of node %s", edge.Name, edge.Node)]
+				must, may := space.And(one, reached.Must) != bdd.None, space.And(one, reached.May) != bdd.None
+				came := slices.ContainsFunc(a.Outcomes, func(o answer.Outcome) bool { return o.Node == edge.Node && o.Port == edge.Name })
+				if must && !came || came && !may {
+					p.t.Errorf("%s %s: at %s must %v, may %v; it comes out there: %v (%s)", port.Name, text, edge.Label, must, may, came, a.Verdict)
+				}
+			}
+		}
+	}
+	return asked
 }
 
 // TestProofs proves what the security groups, policies, routers and load balancers of the lab allow.
