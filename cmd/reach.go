@@ -15,6 +15,7 @@ import (
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/fault"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
 	"ovs-offline/snapshot/names"
 )
@@ -43,7 +44,7 @@ func newReach(shared *options) *cobra.Command {
 			"shown, with the rule before and after.\n\n" +
 			"--prove FROM TO[:PORT] [PROTOCOL] follows all packets at once that FROM can send to open a connection:\n" +
 			"IMPOSSIBLE if none gets to TO, or POSSIBLE with the sets of those that do. With a port or a protocol,\n" +
-			"only packets count that arrive for TO's own address. Packets of each set, and others, are asked of the\n" +
+			"only packets count that arrive for TO's own address. FROM may be a glob pattern. Packets of each set, and others, are asked of the\n" +
 			"replicas; if one has another end, the verdict is UNDETERMINED.\n\n" +
 			"Exit code 3: a verdict is UNDETERMINED. Verdicts that depend on a node whose replica does\n" +
 			"not run are UNDETERMINED too; a warning names the node.\n" +
@@ -145,14 +146,16 @@ func (o *reachOptions) proof(ctx context.Context, args []string) error {
 	}
 	defer session.Close()
 	defer warnUnavailable(o.page(), session, o.call)()
-	proof, err := prove.Ask(ctx, session, question)
+	progress := o.progress()
+	document, err := prove.Ask(ctx, session, question, func(done, all int) { progress.print("proved %d of %s", done, phrase.Count(all, "sender")) })
+	progress.end()
 	if err != nil {
 		return err
 	}
-	if err := o.emit(proof, proof.Print); err != nil {
+	if err := o.emit(document, document.Print); err != nil {
 		return err
 	}
-	return worst(incompleteIf(proof.Verdict == prove.Undetermined), inDoubt(session))
+	return worst(incompleteIf(document.Verdict == prove.Undetermined), inDoubt(session))
 }
 
 func isFolder(path string) bool {

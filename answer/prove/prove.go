@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"ovs-offline/answer/prove/symbolic"
-	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/bdd"
@@ -33,7 +32,7 @@ const (
 	Undetermined Verdict = "UNDETERMINED"
 )
 
-// Proof is what gets from an endpoint to another one: the document that "reach --prove -o json" prints.
+// Proof is what gets from an endpoint to another one.
 type Proof struct {
 	Question string   `json:"question"`
 	Verdict  Verdict  `json:"verdict"`
@@ -62,13 +61,12 @@ type Family struct {
 
 // question is a question while it is answered.
 type question struct {
-	session *trace.Session
-	fabric  *fabric
-	from    *host.Port
-	fromOn  string
-	names   names.Question
-	proof   *Proof
-	random  *rand.Rand
+	*prover
+	from   *host.Port
+	fromOn string
+	names  names.Question
+	proof  *Proof
+	random *rand.Rand
 }
 
 const (
@@ -79,40 +77,31 @@ const (
 	packetsNear   = 30 // that are asked of those that differ in a field from the packet that trace follows
 )
 
-// Ask proves what gets from an endpoint to another one, of packets that open a connection. With a port, only connections to this port of the
-// endpoint's own addresses count.
-func Ask(ctx context.Context, session *trace.Session, between trace.Between) (*Proof, error) {
-	from, to, port, err := session.Endpoints(between)
-	if err != nil {
+// prove proves what a sender gets to the target.
+func (p *prover) prove(ctx context.Context, from names.Endpoint) (*Proof, error) {
+	q := &question{prover: p, names: p.question, random: rand.New(rand.NewPCG(1, 1))}
+	q.names.From = from
+	var err error
+	if q.fromOn, q.from, err = p.session.Attached(from); err != nil {
 		return nil, err
 	}
-	q := &question{names: names.Question{From: from, To: to, DstPort: port, Protocol: between.Protocol, Family: between.Family}, session: session, fabric: &fabric{nodes: session.Nodes(), peer: session.Peer}, random: rand.New(rand.NewPCG(1, 1))}
-	if q.fromOn, q.from, err = session.Attached(from); err != nil {
-		return nil, err
-	}
-	if q.fabric.targetOn, q.fabric.target, err = session.Attached(to); err != nil {
-		return nil, err
-	}
-	q.proof = &Proof{Question: fmt.Sprintf("%s -> %s", from.Name, to.Name), Assumed: []string{}, Families: []Family{}, Node: q.fromOn, Bridge: q.from.Bridge, InPort: q.from.Number,
-		own: []string{from.MAC}, known: holderOf(session.Names())}
+	q.proof = &Proof{Question: fmt.Sprintf("%s -> %s", from.Name, p.target()), Assumed: []string{}, Families: []Family{}, Node: q.fromOn, Bridge: q.from.Bridge, InPort: q.from.Number,
+		own: []string{from.MAC}, known: holderOf(p.session.Names())}
 	for _, ip := range append(from.IPs, linkLocal(from.MAC)) {
 		q.proof.own = append(q.proof.own, ip.String())
 	}
 	for _, family := range []symbolic.Family{symbolic.IPv4, symbolic.IPv6, symbolic.ARP} {
-		wanted, ok := wantedOf(family, to, between.Protocol, port)
-		if !ok || between.Family != 0 && between.Family != familyNumber(family) {
+		wanted, ok := wantedOf(family, p.question)
+		if !ok || p.question.Family != 0 && p.question.Family != familyNumber(family) {
 			continue
 		}
-		q.fabric.wanted = wanted
-		switch err := q.prove(ctx, family); {
+		p.fabric.wanted = wanted
+		switch err := q.proveFamily(ctx, family); {
 		case errors.Is(err, bdd.ErrTooLarge):
 			q.proof.Missing = append(q.proof.Missing, fmt.Sprintf("%s: %v", family, err))
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", family, err)
 		}
-	}
-	if port != 0 {
-		q.proof.Question += fmt.Sprintf(":%d", port)
 	}
 	q.judge()
 	return q.proof, nil
@@ -156,11 +145,12 @@ func familyNumber(family symbolic.Family) int {
 }
 
 // wantedOf returns the fields of the packets that count where they arrive; ok is false if none of a family does.
-func wantedOf(family symbolic.Family, to names.Endpoint, protocol string, port uint16) (wanted map[string]string, ok bool) {
+func wantedOf(family symbolic.Family, asked names.Question) (wanted map[string]string, ok bool) {
+	protocol, port := asked.Protocol, asked.DstPort
 	if port == 0 && protocol == "" {
 		return nil, true
 	}
-	for _, ip := range to.IPs {
+	for _, ip := range asked.To.IPs {
 		field := "nw_dst"
 		if ip.Is6() {
 			field = "ipv6_dst"
@@ -226,9 +216,9 @@ func where(m *symbolic.Machine, fields map[string]string) (bdd.Set, error) {
 	return set, nil
 }
 
-// prove computes what gets there of a family, and asks the replicas.
-func (q *question) prove(ctx context.Context, family symbolic.Family) error {
-	m, err := symbolic.New(family, q.fabric)
+// proveFamily computes what gets there of a family, and asks the replicas.
+func (q *question) proveFamily(ctx context.Context, family symbolic.Family) error {
+	m, err := q.machine(family)
 	if err != nil {
 		return err
 	}

@@ -43,8 +43,8 @@ type entrance struct {
 	family symbolic.Family
 }
 
-// prover computes what becomes of packets, once for each entrance.
-type prover struct {
+// truths computes what becomes of packets, once for each entrance.
+type truths struct {
 	t        *testing.T
 	fabric   *fabric
 	machines map[symbolic.Family]*symbolic.Machine
@@ -57,7 +57,7 @@ type computed struct {
 	result  *symbolic.Result
 }
 
-func (p *prover) at(e entrance) *computed {
+func (p *truths) at(e entrance) *computed {
 	p.t.Helper()
 	if found := p.results[e]; found != nil {
 		return found
@@ -74,6 +74,7 @@ func (p *prover) at(e entrance) *computed {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	begin = m.Space().And(begin, m.Valid())
 	result, err := m.Run(p.t.Context(), e.at, e.port, begin)
 	if err != nil {
 		p.t.Fatal(err)
@@ -91,7 +92,7 @@ func TestRealPackets(t *testing.T) {
 				sweep.Only(t, "the same test of openstack")
 			}
 			session, recorded := open(t, name)
-			p := &prover{t, &fabric{nodes: session.Nodes(), peer: session.Peer}, map[symbolic.Family]*symbolic.Machine{}, map[entrance]*computed{}}
+			p := &truths{t, &fabric{nodes: session.Nodes(), peer: session.Peer}, map[symbolic.Family]*symbolic.Machine{}, map[entrance]*computed{}}
 			checked := 0
 			for _, packet := range recorded.Packets {
 				checked += p.check(recorded, packet)
@@ -104,7 +105,7 @@ func TestRealPackets(t *testing.T) {
 }
 
 // check checks a packet that was sent; it returns the number of ports at which it was looked for.
-func (p *prover) check(recorded *sets.Set, sent *sets.Packet) (ports int) {
+func (p *truths) check(recorded *sets.Set, sent *sets.Packet) (ports int) {
 	p.t.Helper()
 	packet, err := flow.Parse(sent.Flow)
 	if err != nil {
@@ -154,7 +155,7 @@ func TestWitnesses(t *testing.T) {
 	for _, name := range sweep.Spread([]string{"openstack", "kubernetes-ic", "kubernetes-host"}, 1) {
 		t.Run(name, func(t *testing.T) {
 			session, recorded := open(t, name)
-			p := &prover{t, &fabric{nodes: session.Nodes(), peer: session.Peer}, map[symbolic.Family]*symbolic.Machine{}, map[entrance]*computed{}}
+			p := &truths{t, &fabric{nodes: session.Nodes(), peer: session.Peer}, map[symbolic.Family]*symbolic.Machine{}, map[entrance]*computed{}}
 			random := rand.New(rand.NewPCG(3, 4))
 			asked := 0
 			for _, edge := range sweep.Spread(recorded.Ports, 12) {
@@ -179,7 +180,7 @@ func TestWitnesses(t *testing.T) {
 }
 
 // witnesses asks about packets of an entrance.
-func (p *prover) witnesses(session *trace.Session, recorded *sets.Set, n trace.Node, port *host.Port, found *computed, random *rand.Rand) (asked int) {
+func (p *truths) witnesses(session *trace.Session, recorded *sets.Set, n trace.Node, port *host.Port, found *computed, random *rand.Rand) (asked int) {
 	p.t.Helper()
 	space := found.machine.Space()
 	from := []bdd.Set{found.begin}
@@ -247,10 +248,11 @@ func TestProofs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			session, _ := open(t, name)
 			for _, c := range list {
-				got, err := Ask(t.Context(), session, trace.Between{From: c.from, To: c.to, Question: names.Question{Protocol: c.protocol}})
+				document, err := Ask(t.Context(), session, trace.Between{From: c.from, To: c.to, Question: names.Question{Protocol: c.protocol}}, func(int, int) {})
 				if err != nil {
 					t.Fatal(err)
 				}
+				got := document.Proofs[0]
 				var words []string
 				for _, family := range got.Families {
 					for _, set := range family.Packets {

@@ -7,8 +7,8 @@ import (
 	"ovs-offline/internal/show"
 )
 
-// Print prints the proof for people.
-func (p *Proof) Print(page *show.Page) {
+// print prints the proof for people.
+func (p *Proof) print(page *show.Page) {
 	page.Text("%s  %s\n", p.Verdict, p.headline())
 	for _, family := range p.Families {
 		for _, set := range family.Packets {

@@ -3,7 +3,6 @@ package reach
 import (
 	"fmt"
 	"net/netip"
-	"path"
 	"slices"
 	"strings"
 
@@ -216,7 +215,7 @@ func chosen(all []Group, patterns []string) ([]Group, error) {
 	matches := func(texts ...string) (found bool) {
 		for _, pattern := range patterns {
 			for _, text := range texts {
-				if ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(text, "/", "\x00")); ok && err == nil {
+				if names.Matches(pattern, text) {
 					found, used[pattern] = true, true
 				}
 			}

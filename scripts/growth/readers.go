@@ -105,7 +105,10 @@ func openflowReaders() []reader {
 func databaseReaders() []reader {
 	ctx := context.Background()
 	return []reader{
-		{"ovs-vsctl list", "_uuid               : 01234567-0123-0123-0123-012345678901\nname                : \"br1\"\nexternal_ids        : {a=\"1\", b=\"[]\"}\n\n", func(text string) { _, _ = ovsdb.Listing(strings.NewReader(text)); _, _ = ovsdb.Tables(strings.NewReader(text), "Bridge") }},
+		{"ovs-vsctl list", "_uuid               : 01234567-0123-0123-0123-012345678901\nname                : \"br1\"\nexternal_ids        : {a=\"1\", b=\"[]\"}\n\n", func(text string) {
+			_, _ = ovsdb.Listing(strings.NewReader(text))
+			_, _ = ovsdb.Tables(strings.NewReader(text), "Bridge")
+		}},
 		{"ovs-vsctl show", "01234567-0123-0123-0123-012345678901\n    Bridge br1\n        Port eth1\n            Interface eth1\n                options: {a=\"1\"}\n", func(text string) { _, _ = ovsdb.Shown(strings.NewReader(text)) }},
 		{"ovn-nbctl show", "switch 01234567-0123-0123-0123-012345678901 (sw1)\n    port p1\n        addresses: [\"00:00:00:00:00:01 10.0.0.1\"]\n", func(text string) { _, _ = ovn.Shown(strings.NewReader(text)) }},
 		{"printed tables", "| _uuid | name |\n+-------+------+\n| 1 | a1 |\n_uuid,name\n01234567-0123-0123-0123-012345678901,a1\n", func(text string) {

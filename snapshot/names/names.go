@@ -7,6 +7,7 @@ package names
 import (
 	"context"
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -176,4 +177,10 @@ func (n *Names) Senders() []Endpoint {
 // Services returns the VIPs of the load balancers of all zones.
 func (n *Names) Services() []Endpoint {
 	return slices.DeleteFunc(slices.Clone(n.endpoints), func(endpoint Endpoint) bool { return endpoint.Kind != Service })
+}
+
+// Matches reports whether a glob pattern matches a name. A * stands for any characters, also slashes.
+func Matches(pattern, name string) bool {
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+	return ok && err == nil
 }

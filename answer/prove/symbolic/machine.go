@@ -114,27 +114,25 @@ func (m *Machine) Fields() []Field { return m.layout.inputs }
 // Family returns the family of the packets.
 func (m *Machine) Family() Family { return m.layout.family }
 
-// Packet returns the set of the one packet with the values of its fields, in which the others are 0.
+// Packet returns the set of the one packet with the values of its fields, in which the others are 0. Fields that the family does not have are left
+// out.
 func (m *Machine) Packet(fields map[string]string) (bdd.Set, error) {
-	set := m.start
+	bits := make([]bdd.Literal, m.size())
+	for i := range bits {
+		bits[i].Bit = i
+	}
 	for name, value := range fields {
-		if v, ok := openflow.ValueOf(name, value); ok && m.layout.spans[v.Field].width == 0 {
-			continue // the family does not have it
-		}
-		one, err := m.Where(name, value)
+		list, err := m.layout.criterion(name, value)
 		if err != nil {
 			return bdd.None, err
 		}
-		set = m.space.And(set, one)
-	}
-	for _, f := range m.layout.inputs {
-		for bit := range f.Bits {
-			if zero := m.space.Without(set, m.space.Bit(f.First+bit)); zero != bdd.None {
-				set = zero
+		for _, l := range list {
+			if l.at < len(bits) {
+				bits[l.at].Value = l.value
 			}
 		}
 	}
-	return set, nil
+	return m.space.And(m.start, m.space.Cube(bits)), nil
 }
 
 // Vary returns the packets that have any value in a field, and the values of a set in the others.
