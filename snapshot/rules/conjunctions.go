@@ -3,6 +3,7 @@ package rules
 import (
 	"io"
 	"iter"
+	"math"
 	"strings"
 
 	"ovs-offline/pkg/openflow"
@@ -25,7 +26,7 @@ func ReadConjunctions(dump io.Reader) Conjunctions {
 
 // Add adds a flow if it matches conj_id.
 func (c Conjunctions) Add(k openflow.Key) {
-	if id := k.Number("conj_id"); id != 0 {
+	if id := k.Number("conj_id"); id != 0 && id <= math.MaxUint32 {
 		c[uint32(id)] = FlowOf(k, Layout{})
 	}
 }
