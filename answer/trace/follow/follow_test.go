@@ -163,7 +163,7 @@ func TestReplicaThatIsDown(t *testing.T) {
 	}
 	_, _, err = follow.New([]*host.Host{h}, follow.Options{}).Packet(t.Context(),
 		follow.Start{Node: "a", InPort: "br-int", Packet: packet(t, tcp)})
-	if err == nil || !strings.Contains(err.Error(), "node a: its replica does not run: start it with: start") {
+	if err == nil || !strings.Contains(err.Error(), "node a: the replica was stopped meanwhile: start it with: start") {
 		t.Error(err)
 	}
 	wd, err := workdir.Find(path)
@@ -191,7 +191,7 @@ func TestPeerThatIsDownCostsItsBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)})
-	if !leads(got, "undetermined a - node b: its replica does not run") {
+	if !leads(got, "undetermined a - node b: the replica was stopped meanwhile") {
 		t.Errorf("%q", got)
 	}
 }
