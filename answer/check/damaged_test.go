@@ -118,7 +118,7 @@ func TestDamagedReports(t *testing.T) {
 			"the dumps are missing": {compute1, func(r []report) { r[0].remove(flowsOf("br-int")) }, nil,
 				"data-missing: the flows of br-int of compute1 were not collected"},
 			"the dumps of one node are missing": {[]string{"compute1", "gateway"}, func(r []report) { r[0].remove(flowsOf("br-int")) },
-				[]string{"compute1: the flows of br-int were not collected, as those of gateway were [data-missing]"},
+				[]string{"compute1: the flows of br-int were not collected; they were collected from gateway [data-missing]"},
 				"drift of compute1: undetermined: the flows of br-int were not collected"},
 			"the dumps end within a flow that is left a flow": {compute1, func(r []report) {
 				r[0].edit(flowsOf("br-int"), func(text string) string { return strings.TrimSuffix(text, "\n") })
@@ -144,7 +144,8 @@ func TestDamagedReports(t *testing.T) {
 	t.Run("kubernetes-ic", func(t *testing.T) {
 		harmed(t, sets.Recorded(t, "../../scripts/lab/lab", "kubernetes-ic"), map[string]harm{
 			"a southbound database is missing": {[]string{"worker1", "worker2"}, func(r []report) { r[0].remove("var/lib/ovn/etc/ovnsb_db.db") },
-				[]string{"worker1: the rows of the southbound database were not collected, as those of worker2 were [data-missing]"},
+				[]string{"worker1: the rows of the southbound database were not collected; " +
+					"they were collected from worker2 [data-missing]"},
 				"what the southbound database shows: worker1 uses OVN"},
 		})
 	})
@@ -183,7 +184,7 @@ func TestDamagedReports(t *testing.T) {
 			}, []string{"ERROR network2: interface qg-039a6cd4-dc in network namespace " + namespace + " of port",
 				"WARNING network, network2: the router of network namespace " + namespace + " is active on each of these nodes, which were recorded within 60 min"}, ""},
 			"no namespaces": {both, func(r []report) { r[1].remove("sos_commands/networking") },
-				[]string{"network2: the network namespaces were not collected, as those of network were [data-missing]"},
+				[]string{"network2: the network namespaces were not collected; they were collected from network [data-missing]"},
 				"interface-down of network2: the network namespaces of ha-4b38c89a-9a, qg-039a6cd4-dc, qr-355e1b48-75 were not"},
 			"nothing but NORMAL": {[]string{"compute2"}, func(r []report) {
 				r[0].edit(flowsOf("br-int"), func(string) string {

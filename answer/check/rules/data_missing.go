@@ -19,7 +19,7 @@ func dataMissing() rule.Rule {
 		Needs:   []rule.Data{rule.Either(rule.OVS(), rule.NB(), rule.SB())},
 		Sources: []string{"manifest.json of the working directory"},
 		Case: func(_ context.Context, c *rule.Case, found func(rule.Finding)) error {
-			parts := partsOfNodes{has: map[string][]string{}, lacks: map[string][]string{}, next: map[string]rule.Next{}}
+			var parts partsOfNodes
 			for _, n := range c.Nodes() {
 				for _, look := range []func(*rule.Node) error{parts.addFlows, parts.addDatabases, parts.addNamespaces} {
 					if err := look(n); err != nil {
@@ -28,13 +28,13 @@ func dataMissing() rule.Rule {
 				}
 			}
 			var nowhere []string
-			for _, part := range parts.order {
-				switch has, lacks := parts.has[part], parts.lacks[part]; {
-				case len(lacks) > 0 && len(has) > 0:
-					found(rule.Finding{What: fmt.Sprintf("%s were not collected, as those of %s were", part, phrase.FirstNames(has)), Nodes: lacks,
-						Evidence: []string{"manifest.json of the working directory of each node"}, Next: []rule.Next{parts.next[part]}})
-				case len(lacks) > 0:
-					nowhere = append(nowhere, fmt.Sprintf("%s of %s", part, phrase.FirstNames(lacks)))
+			for _, part := range parts {
+				switch {
+				case len(part.lacks) > 0 && len(part.has) > 0:
+					found(rule.Finding{What: fmt.Sprintf("%s were not collected; they were collected from %s", part.name, phrase.FirstNames(part.has)), Nodes: part.lacks,
+						Evidence: []string{"manifest.json of the working directory of each node"}, Next: []rule.Next{part.next}})
+				case len(part.lacks) > 0 && part.always:
+					nowhere = append(nowhere, fmt.Sprintf("%s of %s", part.name, phrase.FirstNames(part.lacks)))
 				}
 			}
 			if len(nowhere) > 0 {
@@ -45,21 +45,27 @@ func dataMissing() rule.Rule {
 	}
 }
 
-// partsOfNodes are the parts of the data of nodes, with the names of the nodes that have them and that lack them.
-type partsOfNodes struct {
-	order      []string // of the parts
-	has, lacks map[string][]string
-	next       map[string]rule.Next // how to get a part
+// partOfNodes is a part of the data of nodes.
+type partOfNodes struct {
+	name       string
+	has, lacks []string  // the names of the nodes that have it, and of those that lack it
+	next       rule.Next // how to get it
+	always     bool      // a node that lacks it is named even if no node has it
 }
 
-func (p *partsOfNodes) add(part string, n *rule.Node, has bool, next rule.Next) {
-	if _, known := p.next[part]; !known {
-		p.order, p.next[part] = append(p.order, part), next
+type partsOfNodes []*partOfNodes
+
+// add notes whether a node has a part.
+func (p *partsOfNodes) add(part partOfNodes, n *rule.Node, has bool) {
+	i := slices.IndexFunc(*p, func(known *partOfNodes) bool { return known.name == part.name })
+	if i < 0 {
+		i = len(*p)
+		*p = append(*p, &part)
 	}
-	if has {
-		p.has[part] = append(p.has[part], n.Name)
+	if known := (*p)[i]; has {
+		known.has = append(known.has, n.Name)
 	} else {
-		p.lacks[part] = append(p.lacks[part], n.Name)
+		known.lacks = append(known.lacks, n.Name)
 	}
 }
 
@@ -71,7 +77,7 @@ func (p *partsOfNodes) addFlows(n *rule.Node) error {
 	}
 	bridges, err := n.Bridges()
 	for _, b := range bridges {
-		p.add("the flows of "+b.Name, n, slices.Contains(dumped, b.Name), rule.OnTheNode("ovs-ofctl dump-flows", b.Name))
+		p.add(partOfNodes{name: "the flows of " + b.Name, next: rule.OnTheNode("ovs-ofctl dump-flows", b.Name), always: true}, n, slices.Contains(dumped, b.Name))
 	}
 	return err
 }
@@ -84,8 +90,8 @@ func (p *partsOfNodes) addDatabases(n *rule.Node) error {
 	}
 	nb, sb := manifest.Collection(workdir.NB) != nil, manifest.Collection(workdir.SB) != nil
 	if nb || sb {
-		p.add("the rows of the northbound database", n, nb, rule.OnTheNode("ovsdb-client backup unix:/run/ovn/ovnnb_db.sock OVN_Northbound > ovnnb_db.db"))
-		p.add("the rows of the southbound database", n, sb, rule.OnTheNode("ovsdb-client backup unix:/run/ovn/ovnsb_db.sock OVN_Southbound > ovnsb_db.db"))
+		p.add(partOfNodes{name: "the rows of the northbound database", next: rule.OnTheNode("ovsdb-client backup unix:/run/ovn/ovnnb_db.sock OVN_Northbound > ovnnb_db.db")}, n, nb)
+		p.add(partOfNodes{name: "the rows of the southbound database", next: rule.OnTheNode("ovsdb-client backup unix:/run/ovn/ovnsb_db.sock OVN_Southbound > ovnsb_db.db")}, n, sb)
 	}
 	return nil
 }
@@ -101,7 +107,7 @@ func (p *partsOfNodes) addNamespaces(n *rule.Node) error {
 			if isOfRouter(port.Name) {
 				namespaces, err := n.Namespaces()
 				named := slices.ContainsFunc(namespaces, func(namespace netns.Namespace) bool { return namespace.Name != netns.Own })
-				p.add("the network namespaces", n, named, rule.OnTheNode("sos report --only-plugins networking,openvswitch"))
+				p.add(partOfNodes{name: "the network namespaces", next: rule.OnTheNode("sos report --only-plugins networking,openvswitch")}, n, named)
 				return err
 			}
 		}
