@@ -32,48 +32,47 @@ func (c *counted) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 
 // TestManyRejectedEntriesAreBounded replays dumps with thousands of entries that the switch refuses, or that take a run of
 // ovs-ofctl each: the runs are bounded, all entries are counted, a remark says how many were not tried by themselves, and
-// what stands apart from the refused ones is restored.
+// what stands apart from the refused ones is restored. Meters are added one by one, and good ones have no bound.
 func TestManyRejectedEntriesAreBounded(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=system")
 	sos := node.report()
 	const flow = " cookie=0x0, duration=1s, table=%d, n_packets=0, n_bytes=0, priority=%%d,ip actions=drop\n"
-	for _, c := range []struct {
-		dump       workdir.Dump
-		head, line string
-		good       string // 2,000 entries behind the lines
-		bad        int
-	}{
-		{workdir.Flows, "OFPST_FLOW", fmt.Sprintf(flow, 254), fmt.Sprintf(flow, 0), 12000},
-		{workdir.Meters, "OFPST_METER_CONFIG", "meter=%d kbps bands=\ntype=drop rate=1000\n", "", 3000},
-	} {
+	const meter = "meter=%s%%d kbps bands=\ntype=%s rate=1000\n"
+	many := func(count int, format string) string {
 		var text strings.Builder
-		text.WriteString(c.head + " reply (OF1.5) (xid=0x2):\n")
-		for i := range c.bad {
-			fmt.Fprintf(&text, c.line, i+1)
+		for i := range count {
+			fmt.Fprintf(&text, format, i+1)
 		}
-		good := 0
-		for i := 0; c.good != "" && i < 2000; i++ {
-			fmt.Fprintf(&text, c.good, i+1)
-			good++
-		}
+		return text.String()
+	}
+	for _, c := range []struct {
+		dump                       workdir.Dump
+		head, lines                string
+		bad, good, restored, tries int
+	}{
+		{workdir.Flows, "OFPST_FLOW", many(4000, fmt.Sprintf(flow, 254)) + many(2000, fmt.Sprintf(flow, 0)), 4000, 2000, 1000, 1400},
+		{workdir.Meters, "OFPST_METER_CONFIG", many(600, fmt.Sprintf(meter, "", "drop")) +
+			many(600, fmt.Sprintf(meter, "9000", "some")), 600, 600, 600, 1150},
+	} {
+		text := c.head + " reply (OF1.5) (xid=0x2):\n" + c.lines
 		path := filepath.Join(sos, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-"+string(c.dump)+"_br0")
 		before, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		rt := &counted{Runtime: process.New(process.Options{})}
 		r := replayBy(t, sos, rt, nil)
 		counts := *r.report.Bridges[0].Counts[c.dump]
-		expect.Equal(t, counts.Collected, c.bad+good, c.dump, counts)
-		expect.Equal(t, counts.Restored+counts.Rejected, c.bad+good, c.dump, counts)
-		if c.good != "" && counts.Restored < good-1000 {
-			t.Errorf("%s: of %d good entries %d are restored", c.dump, good, counts.Restored)
+		expect.Equal(t, counts.Collected, c.bad+c.good, c.dump, counts)
+		expect.Equal(t, counts.Restored+counts.Rejected, c.bad+c.good, c.dump, counts)
+		if counts.Restored < c.restored {
+			t.Errorf("%s: of %d good entries %d are restored", c.dump, c.good, counts.Restored)
 		}
-		if n := rt.sent.Load(); n > 2400 {
+		if n := rt.sent.Load(); n > int64(c.tries) {
 			t.Errorf("%s: sent %d times", c.dump, n)
 		}
 		if !slices.ContainsFunc(r.report.Remarks, func(remark string) bool {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -81,11 +82,7 @@ func (r *run) pairCookies(ctx context.Context, path string) (map[cookiePair]int,
 		return nil, err
 	}
 	pairs := map[cookiePair]int{}
-	for flow, problem := range openflow.Flows(strings.NewReader(computed)) {
-		if problem != nil {
-			continue // ovs-ofctl printed a line that is no flow
-		}
-		cookie, like := withoutNumbers(flow)
+	for like, cookie := range likeFlows(strings.NewReader(computed)) {
 		if other := recorded[like]; other != 0 && cookie != 0 {
 			pairs[cookiePair{cookie, other}]++
 		}
@@ -93,18 +90,45 @@ func (r *run) pairCookies(ctx context.Context, path string) (map[cookiePair]int,
 	return pairs, nil
 }
 
-// likeFlow is a flow without its cookie, and without the numbers of groups, meters and conjunctions in
-// its actions, which ovn-controller chooses.
+// likeFlow is a flow without its cookie, and without the numbers of groups, meters and conjunctions, which
+// ovn-controller chooses.
 type likeFlow struct {
 	criteria openflow.Key
 	actions  string
+	clauses  string // of the conjunction whose conj_id the flow matches: they tell it from others
 }
 
-func withoutNumbers(flow openflow.Flow) (cookie uint64, like likeFlow) {
+// likeFlows returns the cookies of the flows of a dump. It leaves out lines that are no flows.
+func likeFlows(dump io.Reader) map[likeFlow]uint64 {
+	found, conjunctive := map[likeFlow]uint64{}, map[likeFlow]uint32{} // the conj_id that a flow matches
+	clauses := map[uint32][]string{}                                   // by the number of their conjunction
 	var canonical openflow.Canonical
-	key := canonical.Key(flow)
-	actions := openflow.RenameIDs(canonical.Actions(flow.Actions()), func(openflow.ID) string { return "" })
-	return key.Cookie, likeFlow{key.WithoutCookie(), actions}
+	withoutNumbers := func(text string) string {
+		return openflow.RenameIDs(text, func(openflow.ID) string { return "" })
+	}
+	for flow, problem := range openflow.Flows(dump) {
+		if problem != nil {
+			continue // the report of the start names it
+		}
+		key, actions := canonical.Key(flow), canonical.Actions(flow.Actions())
+		for id, dimension := range openflow.Clauses(actions) {
+			clauses[id] = append(clauses[id], fmt.Sprint(dimension, key.Table, key.Priority, key.Match))
+		}
+		like := likeFlow{criteria: key.WithoutCookie(), actions: withoutNumbers(actions)}
+		found[like] = key.Cookie
+		if id := key.Number("conj_id"); id != 0 {
+			conjunctive[like] = uint32(id)
+		}
+	}
+	for like, id := range conjunctive {
+		cookie := found[like]
+		delete(found, like)
+		slices.Sort(clauses[id])
+		like.clauses = strings.Join(clauses[id], "\n")
+		like.criteria.Match = withoutNumbers(like.criteria.Match)
+		found[like] = cookie
+	}
+	return found
 }
 
 // recordedFlows returns the cookies of the recorded flows of a bridge.
@@ -114,14 +138,7 @@ func (r *run) recordedFlows(ctx context.Context, bridge string) (map[likeFlow]ui
 		return nil, err
 	}
 	defer dump.Close()
-	found := map[likeFlow]uint64{}
-	for flow, problem := range openflow.Flows(interrupt.Reader(ctx, dump)) {
-		if problem == nil { // the report of the start names the others
-			cookie, like := withoutNumbers(flow)
-			found[like] = cookie
-		}
-	}
-	return found, ctx.Err()
+	return likeFlows(interrupt.Reader(ctx, dump)), ctx.Err()
 }
 
 // computeFlows returns the flows that ovn-controller makes for the node of a southbound database.

@@ -32,7 +32,9 @@ func (t *table) prepare(line int, collected string) entry {
 // Bounds of the runs of ovs-ofctl for one table of a bridge. An entry that is refused takes a few, and a dump can have a million such entries.
 const (
 	// maxRuns is the number of runs after which no refused entry is looked for any more.
-	maxRuns = 2000
+	maxRuns = 1000
+	// maxRefused is the number of refused entries, of those that are added one by one, after which no other is tried.
+	maxRefused = 500
 	// maxUntried is how many entries are then given up together if one of them is refused.
 	maxUntried = 500
 )
@@ -59,7 +61,14 @@ func (t *table) remarkUntried() {
 // switch refuses.
 func (t *table) load(ctx context.Context, list []openflow.Entry) error {
 	defer t.remarkUntried()
-	push := pusher{send: t.send, spent: t.spent, giveUp: t.giveUp, sent: t.reportRewrite, failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
+	refused := 0
+	together := len(list)
+	if !t.isList || !hasBundles(t.version) { // a list could be added in part
+		together = 1
+	}
+	spent := func() bool { return together > 1 && t.spent() }
+	push := pusher{send: t.send, spent: spent, giveUp: t.giveUp, sent: t.reportRewrite, failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
+		refused++
 		t.reject(bad, cause)
 		return rest, nil
 	}}
@@ -67,12 +76,8 @@ func (t *table) load(ctx context.Context, list []openflow.Entry) error {
 	for i, entry := range list {
 		entries[i] = t.prepare(entry.Line, entry.Text)
 	}
-	together := len(entries)
-	if !t.isList || !hasBundles(t.version) { // a list could be added in part
-		together = 1
-	}
-	for some := range slices.Chunk(entries, together) {
-		if together == 1 && t.spent() {
+	for some := range slices.Chunk(entries, max(1, together)) {
+		if together == 1 && refused >= maxRefused {
 			t.giveUp(some)
 			continue
 		}
