@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"ovs-offline/answer/check"
 	"ovs-offline/answer/rule"
@@ -161,6 +160,12 @@ func TestDamagedReports(t *testing.T) {
 				return strings.Replace(text, "\n3: qg-", "\n"+found+"\n3: qg-", 1)
 			})
 		}
+		ended := regexp.MustCompile(`"end_time": "[^"]+"`) // when sos had recorded the node
+		recordedAt := func(r report, moment string) {
+			r.edit("sos_reports/manifest.json", func(text string) string {
+				return ended.ReplaceAllString(text, `"end_time": "`+moment+`"`)
+			})
+		}
 		harmed(t, sets.RecordedNamespaces(t, "../../scripts/lab/lab", "neutron-routers"), map[string]harm{
 			"nothing": {both, func([]report) {}, nil, ""},
 			"a router does not forward": {both, func(r []report) {
@@ -168,19 +173,17 @@ func TestDamagedReports(t *testing.T) {
 					return strings.Replace(text, "net.ipv4.ip_forward = 1", "net.ipv4.ip_forward = 0", 1)
 				})
 			}, []string{"network: network namespace qrouter-7fbcf5e3-f5df-4221-81b1-3bd126f9e078 does not forward"}, ""},
-			"a router is active twice": {both, activeTwice, []string{
+			"a router is active twice": {both, func(r []report) {
+				activeTwice(r)
+				recordedAt(r[0], "2024-05-06 10:00:00")
+				recordedAt(r[1], "2024-05-06 10:00:09")
+			}, []string{
 				"ERROR network, network2: the router of network namespace " + namespace + " is active on each of these nodes [",
 				"network2: interface qg-039a6cd4-dc in network namespace " + namespace + " of port"}, ""},
 			"a router is active on one node and an hour later on another": {both, func(r []report) {
 				activeTwice(r)
-				r[1].edit("sos_reports/manifest.json", func(text string) string {
-					hour := regexp.MustCompile(`"end_time": "([^"]+)"`)
-					ended, err := time.Parse(time.DateTime, hour.FindStringSubmatch(text)[1])
-					if err != nil {
-						t.Fatal(err)
-					}
-					return hour.ReplaceAllString(text, `"end_time": "`+ended.Add(time.Hour).Format(time.DateTime)+`"`)
-				})
+				recordedAt(r[0], "2024-05-06 10:00:00")
+				recordedAt(r[1], "2024-05-06 11:00:00")
 			}, []string{"ERROR network2: interface qg-039a6cd4-dc in network namespace " + namespace + " of port",
 				"WARNING network, network2: the router of network namespace " + namespace + " is active on each of these nodes, which were recorded within 60 min"}, ""},
 			"no namespaces": {both, func(r []report) { r[1].remove("sos_commands/networking") },
