@@ -243,9 +243,12 @@ func (l *live) expect(found []rule.Finding, most int, name, by, says string, sta
 }
 
 // withoutTraces leaves out what the faults of a live set may really leave behind: ovn-controllers that lack flows, and
-// patch ports that they made anew, with other numbers than those in the flows that the lab wrote once as ovnkube does.
+// patch ports that they made anew, with other numbers than those in the flows that the lab wrote once as ovnkube does. On a
+// slow machine, rows change often for more than ten minutes.
 func withoutTraces(list []rule.Finding) []rule.Finding {
-	return slices.DeleteFunc(list, func(f rule.Finding) bool { return f.Rule == "drift" || f.Rule == leftPorts })
+	return slices.DeleteFunc(list, func(f rule.Finding) bool {
+		return f.Rule == "drift" || f.Rule == leftPorts || f.Rule == "row-churn"
+	})
 }
 
 // leftPorts is the rule of what patch ports leave that an earlier fault made anew: see withoutTraces.
