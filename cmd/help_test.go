@@ -88,6 +88,7 @@ func TestCommandsHaveOutputFlag(t *testing.T) {
 			t.Errorf("%s has no --output", c.Name())
 		case c.Name() == "trace" && flag.Usage == "output format: table, json, yaml, svg or html", c.Name() == "compare" &&
 			flag.Usage == "output format: table, json, yaml or html":
+		case c.Name() == "why" && flag.Usage == "output format: table, json, yaml or md":
 		case c.Name() == "report" && flag.Usage == "output format: table, json, yaml or html":
 		case c.Name() == "reach" && flag.Usage == "output format: table, json, yaml, csv or html":
 		case flag.Usage != "output format: table, json or yaml" || flag.DefValue != "table":

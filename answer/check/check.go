@@ -41,7 +41,12 @@ type Report struct {
 	Missing []Missing `json:"missing,omitempty"`
 	// UnknownErrors is the number of lines of errors in logs that no rule is about.
 	UnknownErrors int `json:"unknown_errors,omitempty"`
+
+	judged map[string]bool // the names of the rules that had data, and looked at all of it
 }
+
+// HasJudged reports whether the rule of a name had data to look at, and could judge all of it.
+func (r *Report) HasJudged(name string) bool { return r.judged[name] }
 
 // Missing is data that was not collected.
 type Missing struct {
@@ -69,7 +74,7 @@ func Run(ctx context.Context, selected *snapshot.Snapshot, options Options) (*Re
 	}
 	c := rule.Of(deployments, options.Programs)
 	all := rules.All()
-	run := &run{options: options, files: files, report: &Report{Findings: []rule.Finding{}, Unjudged: bad, Remarks: append(selected.Remarks(), remarks...), Nodes: len(c.Nodes()), Rules: len(all)}}
+	run := &run{options: options, files: files, report: &Report{Findings: []rule.Finding{}, Unjudged: bad, Remarks: append(selected.Remarks(), remarks...), Nodes: len(c.Nodes()), Rules: len(all), judged: map[string]bool{}}}
 	if err := run.report.count(c, all); err != nil {
 		return nil, err
 	}
@@ -208,6 +213,7 @@ func (r *run) note(one *rule.Rule, node string, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.report.judged[one.Name] = false
 	r.report.Unjudged = append(r.report.Unjudged, fmt.Sprintf("%s%s: %v", one.Name, at, err))
 }
 

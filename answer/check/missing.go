@@ -21,6 +21,7 @@ func (r *Report) count(c *rule.Case, rules []rule.Rule) error {
 		}
 		if len(lacking) == 0 {
 			r.Judged++
+			r.judged[rules[i].Name] = true
 		}
 		for _, data := range lacking {
 			without[data]++

@@ -36,7 +36,7 @@ func (a *Answer) Write(w io.Writer, options Options) error {
 		}
 	}
 	for _, way := range []*Answer{a, a.Return} {
-		if node := way.drifted(); node != "" && options.Call != nil {
+		if node := way.Drifted(); node != "" && options.Call != nil {
 			fmt.Fprintf(out, "  next     %s\n", terminal.Escape(options.Call(node, "drift")))
 		}
 	}
@@ -47,8 +47,8 @@ func (a *Answer) Write(w io.Writer, options Options) error {
 	return out.Flush()
 }
 
-// drifted returns the node on the way whose flows differ from what its databases call for, "" for none.
-func (a *Answer) drifted() string {
+// Drifted returns the node on the way whose flows differ from what its databases call for, "" for none.
+func (a *Answer) Drifted() string {
 	if a == nil {
 		return ""
 	}
