@@ -98,7 +98,9 @@ func (o *whyOptions) startAll(ctx context.Context, selected *set.Set) error {
 			return nil
 		}
 	}
-	start := &startOptions{options: o.options}
+	aside := *o.options
+	aside.Out = aside.Err // the first line of the output is the cause
+	start := &startOptions{options: &aside}
 	outcomes, err := start.start(ctx, selected)
 	if err != nil {
 		return err
