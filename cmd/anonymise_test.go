@@ -109,7 +109,7 @@ func inOctets(text string) string {
 
 // staysInBundles matches what has a meaning by itself: addresses of RFC 6890, masks, bytes that look like an address,
 // names of schemas, and numbers.
-var staysInBundles = regexp.MustCompile(`\.0[0-9]|^(0|127|169\.254|22[4-9]|2[345][0-9])\.|^00:00:00:00:00:00$|^(Open_vSwitch|OVN_Northbound|dst_ip)$|^[0-9]+$`)
+var staysInBundles = regexp.MustCompile(`\.0[0-9]|^(0|127|169\.254|22[4-9]|2[345][0-9])\.|^00:00:00:00:00:00$|^(Open_vSwitch|OVN_Northbound|dst_ip|main)$|^[0-9]+$`)
 
 // translated returns a text with everything replaced as a map says.
 func translated(text string, by map[string]string) string {

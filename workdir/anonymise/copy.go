@@ -115,6 +115,7 @@ func (c *copier) copyAll(ctx context.Context, nodes []bundle.Workdir, progress f
 // search adds what the files of a node hold to found.
 func (c *copier) search(ctx context.Context, node bundle.Workdir, found *found, stays vocabulary) error {
 	found.add([]byte(node.Name), false, stays)
+	found.addName(node.Name, stays, true)
 	files, err := filesOf(node.Dir)
 	if err != nil {
 		return err
@@ -172,7 +173,7 @@ func (c *copier) searchDatabase(ctx context.Context, path string, found *found, 
 		return err
 	}
 	c.databases[sum] = plain
-	return plain.Transactions(ctx, func(text []byte) error { return found.addDatabase(ctx, text, isSouthbound(path), stays) })
+	return plain.Transactions(ctx, func(text []byte) error { return found.addDatabase(ctx, text, kindOf(path), stays) })
 }
 
 // bestRenamer returns a renamer by which nothing that was found is replaced by another thing that was found, nor by a word
@@ -219,7 +220,7 @@ func (r *renamer) clashes(ctx context.Context) (n int, err error) {
 		to := r.key.mac(m)
 		count(to != m && r.found.macs[to])
 	}
-	for word := range r.found.words {
+	for _, word := range slices.Concat(sortedKeys(r.found.words), sortedKeys(r.found.singles)) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
@@ -247,7 +248,7 @@ func (c *copier) copy(ctx context.Context, node bundle.Workdir) (copied bundle.W
 	if err != nil {
 		return copied, err
 	}
-	if copied.Name = c.encoded(node.Name); copied.Name == node.Name {
+	if copied.Name = c.single(c.encoded(node.Name)); copied.Name == node.Name {
 		c.kept[node.Name] = true
 	}
 	target := filepath.Join(c.folder, "nodes", copied.Name)
@@ -324,12 +325,12 @@ func (c *copier) copyDatabase(ctx context.Context, from, to string) error {
 		return err
 	}
 	if c.renamed[sum] == "" {
-		rename := func(text []byte) ([]byte, error) { return c.database(ctx, text) }
+		rename := func(text []byte) ([]byte, error) { return c.database(ctx, text, kindOf(from)) }
 		if err := c.databases[sum].Rewrite(ctx, to, rename); err != nil {
 			return err
 		}
-		if !isSouthbound(to) { // its names come from the others
-			if err := c.databases[sum].Transactions(ctx, func(text []byte) error { return c.keptNames(ctx, text) }); err != nil {
+		if kind := kindOf(from); kind != string(workdir.SB) { // its names come from the others
+			if err := c.databases[sum].Transactions(ctx, func(text []byte) error { return c.keptNames(ctx, text, kind) }); err != nil {
 				return err
 			}
 		}
@@ -339,8 +340,8 @@ func (c *copier) copyDatabase(ctx context.Context, from, to string) error {
 	return os.Link(c.renamed[sum], to)
 }
 
-// isSouthbound reports whether a file of a workdir is a southbound database.
-func isSouthbound(path string) bool { return filepath.Base(filepath.Dir(path)) == string(workdir.SB) }
+// kindOf returns the kind of a database of a workdir.
+func kindOf(path string) string { return filepath.Base(filepath.Dir(path)) }
 
 // manifest replaces everything in a manifest, and leaves out files that were not written.
 func (c *copier) manifest(m *workdir.Manifest, written map[string]workdir.File) {
@@ -354,7 +355,7 @@ func (c *copier) manifest(m *workdir.Manifest, written map[string]workdir.File) 
 	for i := range m.Collections {
 		of := &m.Collections[i]
 		of.Source.Name = c.name(filepath.Base(of.Source.Name)) // the folders are those of who collected it
-		of.Host, of.Node, of.Image = c.name(of.Host), c.name(of.Node), c.name(of.Image)
+		of.Host, of.Node, of.Image = c.host(of.Host), c.host(of.Node), c.name(of.Image)
 		of.LoadedImage = ""
 		for j := range of.Bridges {
 			of.Bridges[j] = c.name(of.Bridges[j])
@@ -416,7 +417,7 @@ func (c *copier) mapping() *Map {
 		}
 	}
 	for uuid := range c.found.uuids {
-		m.UUIDs[uuid] = c.key.uuid(uuid)
+		m.UUIDs[uuid] = c.uuid(uuid)
 	}
 	return m
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lazyregexp"
 )
 
 // found is what the texts of all nodes hold that is replaced.
@@ -18,7 +20,9 @@ type found struct {
 	macs      map[[6]byte]bool
 	uuids     map[string]bool       // with dashes, in lower case
 	starts    map[string]bool       // the first eight digits of UUIDs, and the first six, which names of tunnels have
+	systemIDs map[string]bool       // those of UUIDs by which chassis are known
 	phrases   map[string][]string   // names of words that all stay, by their first words
+	singles   map[string]bool       // names of one word that has a meaning elsewhere
 	attached  map[netip.Prefix]bool // the IPv4 networks in which an interface has an address
 	excluded  map[netip.Prefix]bool
 	prefixes  map[netip.Prefix]bool // with masks
@@ -30,7 +34,7 @@ const ofTunnel = 6
 func newFound() *found {
 	return &found{
 		words: map[string]bool{}, prose: map[string]bool{}, addresses: map[netip.Addr]bool{}, macs: map[[6]byte]bool{}, uuids: map[string]bool{},
-		starts: map[string]bool{}, phrases: map[string][]string{}, attached: map[netip.Prefix]bool{}, excluded: map[netip.Prefix]bool{},
+		starts: map[string]bool{}, systemIDs: map[string]bool{}, phrases: map[string][]string{}, singles: map[string]bool{}, attached: map[netip.Prefix]bool{}, excluded: map[netip.Prefix]bool{},
 		prefixes: map[netip.Prefix]bool{},
 	}
 }
@@ -38,7 +42,7 @@ func newFound() *found {
 // add adds what a text holds. isProse says that the text is for people, as a log is.
 func (f *found) add(text []byte, isProse bool, stays vocabulary) {
 	excludes := false // what follows !=, which may be a list
-	tokens(text, func(_ []byte, t token) {
+	tokens(text, func(before []byte, t token) {
 		if t.kind == other {
 			excludes = bytes.Contains(t.text, []byte("!=")) || excludes && len(bytes.Trim(t.text, " ,{")) == 0
 		}
@@ -49,6 +53,9 @@ func (f *found) add(text []byte, isProse bool, stays vocabulary) {
 		case uuid:
 			text := dashed(t.text)
 			f.uuids[text], f.starts[text[:keptDigits]], f.starts[text[:ofTunnel]] = true, true, true
+			if beforeSystemID.Match(before[max(0, len(before)-64):]) {
+				f.addSystemID(text)
+			}
 		case mac:
 			f.macs[[6]byte(bytesOf(t.text))] = true
 		case wide:
@@ -74,7 +81,7 @@ func (f *found) add(text []byte, isProse bool, stays vocabulary) {
 			data, _ := hex.DecodeString(string(bytes.ReplaceAll(t.text, []byte("."), nil)))
 			f.addOctets(data)
 			if log := []byte{0, 0, 0, 7}; len(data) > 10 && bytes.HasPrefix(data, log) { // the name of an ACL
-				f.addName(string(data[10:]), stays)
+				f.addName(string(data[10:]), stays, false)
 			}
 		}
 	})
@@ -256,6 +263,21 @@ func digit(c byte) byte {
 		return c - '0'
 	}
 	return c&^0x20 - 'A' + 10
+}
+
+// beforeSystemID matches what is before the UUID of a chassis in outputs of tools.
+var beforeSystemID = lazyregexp.New(`(?:system-id *= *|chassis_name *[=:] *|Chassis )"?$`)
+
+// addSystemID adds the UUID by which a chassis is known. Flows do not have its digits, and names of tunnels the first ones.
+func (f *found) addSystemID(id string) {
+	id = strings.ToLower(id)
+	f.systemIDs[id[:keptDigits]], f.systemIDs[id[:ofTunnel]] = true, true
+}
+
+// isSystemID reports whether digits are the beginning of the UUID of a chassis.
+func (f *found) isSystemID(digits string) bool {
+	digits = strings.ToLower(digits)
+	return len(digits) == ofTunnel && f.systemIDs[digits] || len(digits) >= keptDigits && f.systemIDs[digits[:keptDigits]]
 }
 
 // hasUUID reports whether a UUID with these first digits was found.

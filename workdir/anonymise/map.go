@@ -27,7 +27,7 @@ const MapSuffix = ".map.json"
 
 // Save writes the file of a bundle, with what save writes, and beside it that of the map, and returns the size of the
 // bundle. Both change or none: they are complete on the disk before the first one gets its name. While they do, the map's
-// file also has the earlier map, so that after a kill the map of the bundle is there, whichever of the two that is.
+// file also has the earlier map, so that after a kill or a power cut the map of the bundle is there, whichever of the two that is.
 func (m *Map) Save(name string, replace bool, save func(io.Writer) error) (size int64, err error) {
 	sum := sha256.New()
 	bundle, err := outfile.New(name, replace, func(w io.Writer) error { return save(io.MultiWriter(w, sum)) })

@@ -52,12 +52,21 @@ func lower(char byte) byte {
 	return char
 }
 
-// keptDigits is the number of digits of a UUID that stay: flows have them as cookies, and OVN orders rows by them.
+// keptDigits is the number of digits of a UUID that stay: flows have them as cookies, and OVN orders rows by them. Of the UUID by
+// which a chassis is known, none stay.
 const keptDigits = 8
 
-// uuid replaces the hexadecimal digits after the first eight, whatever stands between them. The same beginning is
+// uuid replaces a UUID, or the beginning of one.
+func (r *renamer) uuid(text string) string {
+	if r.found.isSystemID(text) {
+		return r.key.uuid(text, 0)
+	}
+	return r.key.uuid(text, keptDigits)
+}
+
+// uuid replaces the hexadecimal digits after the first ones that are kept, whatever stands between them. The same beginning is
 // always replaced by the same: names of devices end in the beginning of a UUID.
-func (k key) uuid(text string) string {
+func (k key) uuid(text string, kept int) string {
 	const digits = "0123456789abcdef"
 	replaced, upper := []byte(text), strings.ContainsAny(text, "ABCDEF")
 	var before []byte
@@ -66,9 +75,9 @@ func (k key) uuid(text string) string {
 		if value < 0 || text[i] == '-' || text[i] == '_' {
 			continue
 		}
-		if n := len(before); n >= keptDigits {
+		if n := len(before); n >= kept {
 			shift := int(k.number(ofUUID, before))
-			if n == keptDigits {
+			if n == kept {
 				shift = 1 + shift%15
 			}
 			replaced[i] = digits[(value+shift)%16]

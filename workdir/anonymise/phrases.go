@@ -19,8 +19,8 @@ var given = lazyregexp.New(`^(?:br-|breth\d|ovn[-_]|ovnkube|genev_sys|vxlan_sys|
 // beginning matches the beginning of a name of the deployment that says what it names.
 var beginning = lazyregexp.New(`^(?:neutron-|lrp-|lr_|cr-|provnet-|vpc-|tstor-)*`)
 
-// addName adds a name whose words all stay.
-func (f *found) addName(name string, stays vocabulary) {
+// addName adds a name whose words all stay, also one of one word if it can be known where it is.
+func (f *found) addName(name string, stays vocabulary, canBeKnown bool) {
 	if given.MatchString(name) || !isWordPart(lastOf(name)) {
 		return
 	}
@@ -36,6 +36,9 @@ func (f *found) addName(name string, stays vocabulary) {
 			words = -1 << 30
 		}
 	})
+	if words == 1 && letters && first == name && canBeKnown && isSingle(name) {
+		f.singles[name] = true
+	}
 	if words > 1 && letters && !slices.Contains(f.phrases[first], name) {
 		f.phrases[first] = append(f.phrases[first], name)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ovs-offline/test/check/expect"
+	"ovs-offline/workdir"
 )
 
 // TestNamesOfCommonWordsAreReplaced has names of the northbound database of which each word has a meaning.
@@ -13,7 +14,7 @@ func TestNamesOfCommonWordsAreReplaced(t *testing.T) {
 	transaction := `{"Logical_Switch":{"x":{"name":"neutron-net-a","other_config":["map",[["mtu","1500"]]]},` +
 		`"y":{"name":"net-a-b"},"z":{"name":"ovn_cluster_router"}},"ACL":{"x":{"name":"acl deny-port"}},` +
 		`"Logical_Router_Port":{"x":{"name":"lrp-ext"}},"Logical_Switch_Port":{"x":{"type":"router"}}}`
-	if err := f.addDatabase(t.Context(), []byte(transaction), false, stays); err != nil {
+	if err := f.addDatabase(t.Context(), []byte(transaction), string(workdir.NB), stays); err != nil {
 		t.Fatal(err)
 	}
 	f.sortPhrases()

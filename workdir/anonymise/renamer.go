@@ -132,6 +132,10 @@ func (r *renamer) text(text []byte, isProse bool) []byte {
 				after = at + len(name)
 				return
 			}
+			if r.found.isKnown(before, t.text, text[at+len(t.text):]) {
+				b.WriteString(r.single(string(t.text)))
+				return
+			}
 		}
 		b.Write(r.token(before, t, isProse))
 	})
@@ -149,10 +153,10 @@ func (r *renamer) token(before []byte, t token, isProse bool) []byte {
 		}
 		return r.word(t.text, isProse)
 	case uuid:
-		return []byte(r.key.uuid(string(t.text)))
+		return []byte(r.uuid(string(t.text)))
 	case uuidStart:
 		if r.found.hasUUID(t.text[:keptDigits]) {
-			return []byte(r.key.uuid(string(t.text)))
+			return []byte(r.uuid(string(t.text)))
 		}
 		return append(bytes.Clone(r.word(t.text[:keptDigits], isProse)), r.text(t.text[keptDigits:], isProse)...)
 	case mac:
@@ -187,7 +191,7 @@ func (r *renamer) token(before []byte, t token, isProse bool) []byte {
 func (r *renamer) word(text []byte, isProse bool) []byte {
 	plain := string(text)
 	if len(text) > keptDigits && run(text, isHex) == len(text) && r.found.hasUUID(text[:keptDigits]) {
-		return []byte(r.key.uuid(plain))
+		return []byte(r.uuid(plain))
 	}
 	m, before, ok := plainMAC(text)
 	if isNumber := run(text, isDigit) == len(text) && !r.found.macs[m] && !strings.HasPrefix(plain, "0000"); ok && !isNumber {
@@ -196,6 +200,9 @@ func (r *renamer) word(text []byte, isProse bool) []byte {
 			return inGroups(to[:], text)
 		}
 		return inGroups(r.key.wide(bytesOf(text)), text)
+	}
+	if r.found.isSystemID(plain) && len(text) <= keptDigits {
+		return []byte(r.uuid(plain))
 	}
 	lower := strings.ToLower(plain)
 	if r.stays.has(plain) || r.found.hasUUID(text) || isProse && r.prose[lower] && !r.found.words[lower] {
@@ -366,7 +373,7 @@ func (r *renamer) number(before []byte, t token) []byte {
 		to = r.registersIn(r.macsIn(digits), of)
 	}
 	if to == digits && len(digits) > keptDigits && r.found.hasUUID([]byte(digits[:keptDigits])) {
-		to = r.key.uuid(digits)
+		to = r.uuid(digits)
 	}
 	if to == digits {
 		return t.text
