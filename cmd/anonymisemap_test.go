@@ -9,14 +9,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"ovs-offline/test/check/expect"
 	"ovs-offline/test/daemons/engines"
 	"ovs-offline/test/daemons/ovs"
 )
 
 // TestBundleAndMapChangeTogether replaces a bundle and its map, kills the command at renames, and lets syncs and renames
-// fail for lack of space: the map's file always has the map of the bundle that is there.
+// fail for lack of space: the map's file always has the map of the bundle that is there. A power cut can keep a later rename and not
+// an earlier one, unless the folder is synced in between.
 func TestBundleAndMapChangeTogether(t *testing.T) {
 	ovs.Need(t, "strace")
 	s := newSession(t, engines.Get(t, engines.Process))
@@ -26,6 +29,7 @@ func TestBundleAndMapChangeTogether(t *testing.T) {
 	maps := map[string]map[string]string{} // of what was replaced, by the sums of the bundles
 	remember := func(of savedMap) { maps[of.Bundle["sha256"]] = of.Names }
 	remember(readMap(t, bundle))
+	log := filepath.Join(s.dir, "power.trace")
 	// strace counts the calls of each thread by itself: only a first one is certain to come.
 	for _, fault := range [][]string{
 		{"-P", bundle + ".map.json", "-e", "inject=renameat,renameat2:signal=KILL:when=1"},
@@ -33,7 +37,7 @@ func TestBundleAndMapChangeTogether(t *testing.T) {
 		{"-e", "inject=fsync:error=ENOSPC:when=1"},
 		{"-e", "inject=fsync:error=ENOSPC:when=2"},
 		{"-P", bundle, "-e", "inject=renameat,renameat2:error=ENOSPC:when=1"},
-		{},
+		{"-y", "-e", "trace=fsync,renameat,renameat2", "-o", log},
 	} {
 		strace := s.command("save", "--anonymise", "--force", bundle)
 		strace.Args = slices.Concat([]string{"strace", "-f", "-qq", "-o", "/dev/null"}, fault, []string{strace.Path}, strace.Args[1:])
@@ -46,7 +50,8 @@ func TestBundleAndMapChangeTogether(t *testing.T) {
 		}
 		sum := sha256.Sum256(content)
 		is, after := hex.EncodeToString(sum[:]), readMap(t, bundle)
-		if len(fault) == 0 && (err != nil || after.Earlier != nil) {
+		last := fault[len(fault)-1] == log
+		if last && (err != nil || after.Earlier != nil) {
 			t.Errorf("%v: %s, and the earlier map is there: %v", err, out, after.Earlier != nil)
 		}
 		for after.Bundle["sha256"] != is && after.Earlier != nil {
@@ -56,12 +61,25 @@ func TestBundleAndMapChangeTogether(t *testing.T) {
 		if after.Bundle["sha256"] != is || known != nil && fmt.Sprint(known) != fmt.Sprint(after.Names) {
 			t.Errorf("%v: the map is not of the bundle: %v, %s", fault, err, out)
 		}
-		if failed := err != nil; failed != (len(fault) > 0) && fault[len(fault)-1] != "inject=fsync:error=ENOSPC:when=2" ||
+		if failed := err != nil; failed == last && fault[len(fault)-1] != "inject=fsync:error=ENOSPC:when=2" ||
 			failed && is != before.Bundle["sha256"] && (before.Earlier == nil || is != before.Earlier.Bundle["sha256"]) {
 			t.Errorf("%v: %v, %s", fault, err, out)
 		}
 		remember(after)
 	}
+	var renames, names []string // since the folder was synced, and all
+	for _, c := range calls(t, log) {
+		switch {
+		case c.name == "rename" && strings.HasPrefix(c.to, bundle):
+			renames, names = append(renames, c.to), append(names, c.to)
+		case c.name == "sync" && c.from == s.dir:
+			renames = nil
+		}
+		if len(renames) > 1 {
+			t.Errorf("the folder is not synced between the renames to %s", renames)
+		}
+	}
+	expect.Equal(t, names, []string{bundle + ".map.json", bundle, bundle + ".map.json"}, "renames")
 }
 
 type savedMap struct {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"ovs-offline/internal/outfile"
 )
 
 // A new collection is built in the folder stagingName and replaces the old one in
@@ -75,7 +77,7 @@ func commitPrepared(folder string) error {
 	if err := os.Rename(filepath.Join(folder, preparedName), filepath.Join(folder, commitName)); err != nil {
 		return err
 	}
-	return syncFolder(folder)
+	return outfile.SyncFolder(folder)
 }
 
 // Staged is a staging with its collections.
@@ -143,7 +145,7 @@ func (s *Staging) prepare(collections []Collection, together string) error {
 		return err
 	}
 	// The files that the commit installs have to be on disk before the commit is.
-	if err := errors.Join(syncTree(s.path), syncFolder(s.target.path)); err != nil {
+	if err := errors.Join(syncTree(s.path), outfile.SyncFolder(s.target.path)); err != nil {
 		return err
 	}
 	return WriteJSON(s.join(preparedName), commit{Units: slices.Sorted(maps.Keys(s.units)), Together: together})

@@ -10,10 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
+
+	"ovs-offline/internal/outfile"
 )
 
 // MaxText is the maximum size in bytes of a text that is read into memory. The JSON
@@ -107,7 +108,7 @@ func WriteJSON(path string, value any) error {
 	if err := replaceJSON(path, value, (*os.File).Sync); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return outfile.SyncFolder(filepath.Dir(path))
 }
 
 // WriteUnsynced works like WriteJSON, but does not wait for the disk. It is for files that
@@ -136,16 +137,6 @@ func replaceJSON(path string, value any, sync func(*os.File) error) error {
 	return err
 }
 
-// syncFolder waits until all renames and new files in a folder would survive a power
-// cut, on any file system. Some network file systems answer EINVAL; they need no sync.
-func syncFolder(folder string) error {
-	err := syncFile(folder)
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	return err
-}
-
 func syncFile(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -166,7 +157,7 @@ func syncTree(folder string) error {
 		}
 		sync := syncFile
 		if entry.IsDir() {
-			sync = syncFolder
+			sync = outfile.SyncFolder
 		}
 		group.Go(func() error { return sync(path) })
 		return nil

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"ovs-offline/internal/outfile"
 )
 
 // journal is what an installation leaves in a workdir until it is complete: the staged files,
@@ -97,7 +99,7 @@ func (j *journal) complete() error {
 	// The commit is removed only when its renames are on disk. A user may have removed
 	// a folder after the renames.
 	for _, folder := range []string{j.path, j.join("db")} {
-		if err := syncFolder(folder); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := outfile.SyncFolder(folder); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("workdir %s: %w", j.path, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/temporary"
@@ -72,10 +73,28 @@ func New(name string, replace bool, write func(io.Writer) error) (made *File, er
 	return made, nil
 }
 
-// Commit gives the file its name.
+// Commit gives the file its name, which it has after a power cut, too.
 func (f *File) Commit() error {
-	if err := os.Rename(f.made.Name(), f.name); err != nil {
+	err := os.Rename(f.made.Name(), f.name)
+	if err == nil {
+		err = SyncFolder(filepath.Dir(f.name))
+	}
+	if err != nil {
 		return fmt.Errorf("saving %s: %w", f.name, err)
+	}
+	return nil
+}
+
+// SyncFolder waits until all renames and new files in a folder would survive a power
+// cut, on any file system. Some network file systems answer EINVAL; they need no sync.
+func SyncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := folder.Sync(); !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
 	}
 	return nil
 }
