@@ -42,11 +42,13 @@ func newReach(shared *options) *cobra.Command {
 			"families are asked about over IPv4, or with -6 over IPv6.\n\n" +
 			"With OLD and NEW, two folders with running replicas, only the pairs whose verdict changed are\n" +
 			"shown, with the rule before and after.\n\n" +
-			"--prove FROM TO[:PORT] [PROTOCOL] follows all packets at once that FROM can send to open a connection:\n" +
+			"--prove [FROM] TO[:PORT] [PROTOCOL] follows all packets at once that FROM can send to open a connection:\n" +
 			"IMPOSSIBLE if none gets to TO, or POSSIBLE with the sets of those that do. With a port or a protocol,\n" +
-			"only packets count that arrive for TO's own address. FROM may be a glob pattern. Packets of each set, and others, are asked of the\n" +
-			"replicas; if one has another end, the verdict is UNDETERMINED.\n\n" +
-			"Exit code 3: a verdict is UNDETERMINED. Verdicts that depend on a node whose replica does\n" +
+			"only packets count that arrive for TO's own address. FROM may be a glob pattern; with TO\n" +
+			"alone, the answer is about every sender. Packets of each set, and others, are asked of the\n" +
+			"replicas; if one has another end, the verdict is UNDETERMINED. Where no replica runs, the verdict\n" +
+			"rests on the recorded flows alone, and says so.\n\n" +
+			"Exit code 3: a verdict is UNDETERMINED, or a proof is not witnessed. Verdicts that depend on a node whose replica does\n" +
 			"not run are UNDETERMINED too; a warning names the node.\n" +
 			"Exit code 4: a verdict of NEW differs from that of OLD.",
 		Example: "  ovs-offline -w nodes reach\n" +
@@ -81,10 +83,10 @@ func newReach(shared *options) *cobra.Command {
 
 func (o *reachOptions) checkArgs(_ *cobra.Command, args []string) error {
 	switch {
-	case o.prove && (len(args) == 2 || len(args) == 3 && slices.Contains(names.Protocols(), args[2])):
+	case o.prove && (len(args) == 1 || len(args) == 2 || len(args) == 3 && slices.Contains(names.Protocols(), args[2])):
 		return nil
 	case o.prove:
-		return fmt.Errorf("reach --prove takes FROM, TO[:PORT], and if wanted a protocol: %s", strings.Join(names.Protocols(), ", "))
+		return fmt.Errorf("reach --prove takes TO[:PORT], or FROM, TO[:PORT], and if wanted a protocol: %s", strings.Join(names.Protocols(), ", "))
 	case len(args) != 0 && len(args) != 2:
 		return fmt.Errorf("reach takes no arguments, or OLD and NEW (%d given)", len(args))
 	}
@@ -136,11 +138,14 @@ func (o *reachOptions) proof(ctx context.Context, args []string) error {
 	if o.format == "csv" || o.format == formatHTML {
 		return fault.Usagef("--prove takes -o table, json or yaml")
 	}
+	if len(args) == 1 {
+		args = []string{"*", args[0]}
+	}
 	question := trace.Between{From: args[0], To: args[1], Question: names.Question{Family: o.Family}}
 	if len(args) == 3 {
 		question.Protocol = args[2]
 	}
-	session, err := o.open(ctx, o.workdir, trace.Options{Options: follow.Options{New: true}})
+	session, err := o.open(ctx, o.workdir, trace.Options{Options: follow.Options{New: true}, Absent: true})
 	if err != nil {
 		return err
 	}
@@ -155,7 +160,7 @@ func (o *reachOptions) proof(ctx context.Context, args []string) error {
 	if err := o.emit(document, document.Print); err != nil {
 		return err
 	}
-	return worst(incompleteIf(document.Verdict == prove.Undetermined), inDoubt(session))
+	return worst(incompleteIf(document.Doubtful()), inDoubt(session))
 }
 
 func isFolder(path string) bool {

@@ -17,6 +17,7 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/bdd"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/snapshot/names"
@@ -43,6 +44,8 @@ type Proof struct {
 	// Asked is the number of packets about which the replicas had an answer, and Disagree the packets whose end is another one than the flows say.
 	Asked    int      `json:"asked"`
 	Disagree []string `json:"disagree,omitempty"`
+	// NotWitnessed says why no replica has confirmed the verdict, which rests on the recorded flows alone; "" where one has.
+	NotWitnessed string `json:"not_witnessed,omitempty"`
 	// Node and Bridge are where the packets enter, by the port InPort.
 	Node   string `json:"node"`
 	Bridge string `json:"bridge"`
@@ -226,6 +229,13 @@ func (q *question) proveFamily(ctx context.Context, family symbolic.Family) erro
 	if err != nil {
 		return err
 	}
+	if protocol := q.fabric.wanted["nw_proto"]; protocol != "" { // which no action changes
+		of, err := m.Where("nw_proto", protocol)
+		if err != nil {
+			return err
+		}
+		begin = m.Space().And(begin, of)
+	}
 	begin = m.Space().And(begin, m.Valid())
 	result, err := m.Run(ctx, symbolic.Place{Node: q.fromOn, Bridge: q.from.Bridge}, q.from.Number, begin)
 	if err != nil {
@@ -388,6 +398,9 @@ func setOf(m *symbolic.Machine, packet flow.Packet) (bdd.Set, error) {
 
 // arrives asks the replicas whether a packet of the sender gets to the target; known is false if they have no answer.
 func (q *question) arrives(ctx context.Context, text string) (got, known bool, err error) {
+	if slices.Contains(q.down(), q.fromOn) {
+		return false, false, nil
+	}
 	a, err := q.session.Flow(ctx, q.fromOn, fmt.Sprintf("%s in_port=%d,%s", q.from.Bridge, q.from.Number, text), 0)
 	if err != nil {
 		return false, false, fmt.Errorf("packet %s: %w", text, err)
@@ -425,18 +438,25 @@ func (q *question) counts(outcome answer.Outcome) bool {
 // judge writes the verdict.
 func (q *question) judge() {
 	p := q.proof
-	possible, maybe := false, false
+	possible, certain, maybe := false, false, false
 	for _, family := range p.Families {
 		for _, set := range family.Packets {
-			possible, maybe = possible || set.Arrived, maybe || !set.Arrived
+			possible, certain, maybe = possible || set.Arrived, certain || set.Certain, maybe || !set.Arrived
 		}
+	}
+	down := q.down()
+	if len(down) > 0 && !possible {
+		p.NotWitnessed = "no replica is running of " + phrase.FirstNames(down)
 	}
 	switch {
 	case len(p.Disagree) > 0:
 		p.Verdict = Undetermined
 		p.Missing = append([]string{"the replicas do not agree about: " + p.Disagree[0]}, p.Missing...)
-	case possible:
+	case possible, certain && len(down) > 0:
 		p.Verdict = Possible
+	case certain:
+		p.Verdict = Undetermined
+		p.Missing = append([]string{"by the flows packets get there, and the replicas have no answer about those that were asked"}, p.Missing...)
 	case maybe:
 		p.Verdict = Undetermined
 		p.Missing = append([]string{"packets may get there by a choice that the flows leave open, and none that was asked did"}, p.Missing...)
@@ -445,4 +465,12 @@ func (q *question) judge() {
 	default:
 		p.Verdict = Impossible
 	}
+}
+
+// down returns the names of the nodes whose replicas can't be asked.
+func (q *question) down() (nodes []string) {
+	for _, down := range q.session.Unavailable() {
+		nodes = append(nodes, down.Node)
+	}
+	return nodes
 }

@@ -14,6 +14,7 @@ import (
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/bdd"
+	"ovs-offline/internal/show"
 	"ovs-offline/pkg/openflow/flow"
 	"ovs-offline/snapshot/names"
 	"ovs-offline/test/check/expect"
@@ -246,18 +247,25 @@ func TestProofs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			session, _ := open(t, name)
+			session, recorded := open(t, name)
+			idle := openIdle(t, recorded)
 			for _, c := range list {
-				document, err := Ask(t.Context(), session, trace.Between{From: c.from, To: c.to, Question: names.Question{Protocol: c.protocol}}, func(int, int) {})
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := document.Proofs[0]
-				var words []string
-				for _, family := range got.Families {
-					for _, set := range family.Packets {
-						words = append(words, set.text(got.own, got.known))
+				ask := func(session *trace.Session) *Proof {
+					question := trace.Between{From: c.from, To: c.to, Question: names.Question{Protocol: c.protocol}}
+					document, err := Ask(t.Context(), session, question, func(int, int) {})
+					if err != nil {
+						t.Fatal(err)
 					}
+					expect.Equal(t, document.Doubtful(), session == idle, c)
+					return document.Proofs[0]
+				}
+				got, alone := ask(session), ask(idle)
+				words := got.words()
+				expect.Equal(t, alone.Verdict, c.verdict, c, alone.Missing)
+				expect.Equal(t, alone.words(), words, c)
+				expect.Equal(t, alone.Asked, 0, c)
+				if !strings.Contains(alone.NotWitnessed, "no replica is running of "+recorded.Nodes[0]) || got.NotWitnessed != "" {
+					t.Errorf("%v: not witnessed: %q, and with replicas %q", c, alone.NotWitnessed, got.NotWitnessed)
 				}
 				expect.Equal(t, got.Verdict, c.verdict, c, got.Missing)
 				expect.Equal(t, got.Disagree, nil, c)
@@ -266,5 +274,60 @@ func TestProofs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// words returns the sets of a proof in words.
+func (p *Proof) words() (list []string) {
+	for _, family := range p.Families {
+		for _, set := range family.Packets {
+			list = append(list, set.text(p.own, p.known))
+		}
+	}
+	return list
+}
+
+// openIdle opens a session on the nodes of a set without replicas.
+func openIdle(t *testing.T, recorded *sets.Set) *trace.Session {
+	t.Helper()
+	folder := ovs.Dir(t)
+	if _, err := recorded.Workdirs(t.Context(), folder, sets.Native); err != nil {
+		t.Fatal(err)
+	}
+	session, err := trace.OpenFolder(t.Context(), folder, trace.Options{Options: follow.Options{New: true}, Absent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	return session
+}
+
+// TestEverySender compares, for all senders of a target, the verdicts with what trace says of one packet of each.
+func TestEverySender(t *testing.T) {
+	session, _ := open(t, "openstack")
+	document, err := Ask(t.Context(), session, trace.Between{From: "*", To: "vm2:22"}, func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	document.Print(&show.Page{Out: &out})
+	possible := 0
+	for _, proof := range document.Proofs {
+		from, _, _ := strings.Cut(proof.Question, " -> ")
+		a, err := session.Ask(t.Context(), trace.Between{From: from, To: "vm2:22"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if proof.Verdict == Possible {
+			possible++
+		}
+		arrives := a.Verdict == answer.Reachable || a.Verdict == answer.OneWay
+		if arrives && proof.Verdict != Possible || proof.Verdict == Undetermined || !strings.Contains(out.String(), from) {
+			t.Errorf("%s: %s %v; trace says %s\n%s", proof.Question, proof.Verdict, proof.Missing, a.Verdict, out.String())
+		}
+	}
+	want := fmt.Sprintf("POSSIBLE  * -> vm2:22: %d of %d senders get packets there\n", possible, len(document.Proofs))
+	if possible == 0 || possible == len(document.Proofs) || !strings.HasPrefix(out.String(), want) {
+		t.Errorf("want %s\n%s", want, out.String())
 	}
 }

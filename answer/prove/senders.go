@@ -101,27 +101,59 @@ func (p *prover) machine(family symbolic.Family) (*symbolic.Machine, error) {
 	return m, err
 }
 
-// Print prints the proofs for people: of many senders those to whom the target is open, and the others by name.
+// Doubtful reports whether the verdict about a sender is undetermined, or confirmed by no replica.
+func (d *Document) Doubtful() bool {
+	return slices.ContainsFunc(d.Proofs, func(p *Proof) bool { return p.Verdict == Undetermined || p.NotWitnessed != "" })
+}
+
+// alike are senders about which the same is printed.
+type alike struct {
+	first *Proof
+	names []string
+}
+
+// Print prints the proofs for people: of many senders how many get packets there, and those with the same sets together.
 func (d *Document) Print(page *show.Page) {
 	if len(d.Proofs) == 1 {
 		d.Proofs[0].print(page)
 		return
 	}
-	none := []string{}
+	count, groups, total := map[Verdict]int{}, []*alike{}, &Proof{}
+	known := map[string]*alike{}
 	for _, proof := range d.Proofs {
-		if proof.Verdict == Impossible {
-			from, _, _ := strings.Cut(proof.Question, " -> ")
-			none = append(none, from)
+		count[proof.Verdict]++
+		total.add(proof)
+		key := strings.Join(append(append(proof.sets(), string(proof.Verdict)), proof.Missing...), "\n")
+		if known[key] == nil {
+			known[key] = &alike{first: proof}
+			groups = append(groups, known[key])
 		}
+		from, _, _ := strings.Cut(proof.Question, " -> ")
+		known[key].names = append(known[key].names, from)
 	}
-	page.Text("%s  %s: %d of %s get packets there\n", d.Verdict, d.Question, len(d.Proofs)-len(none), phrase.Count(len(d.Proofs), "sender"))
-	if len(none) > 0 {
-		page.Text("  no packet of %s gets there\n", phrase.FirstNames(none))
+	slices.SortStableFunc(groups, func(a, b *alike) int { return cmp.Compare(len(b.names), len(a.names)) })
+	doubt := ""
+	if count[Undetermined] > 0 {
+		doubt = fmt.Sprintf(", %d undetermined", count[Undetermined])
 	}
-	for _, proof := range d.Proofs {
-		if proof.Verdict != Impossible || proof == d.Proofs[0] && len(none) == len(d.Proofs) {
-			page.Printf("\n")
-			proof.print(page)
+	page.Text("%s  %s: %d of %s get packets there%s\n", d.Verdict, d.Question, count[Possible], phrase.Count(len(d.Proofs), "sender"), doubt)
+	total.printBasis(page)
+	_, target, _ := strings.Cut(d.Question, " -> ")
+	for _, group := range groups {
+		page.Printf("\n")
+		group.first.printSets(page, phrase.FirstNames(group.names)+" -> "+target)
+		group.first.printWitness(page)
+	}
+}
+
+// add adds what the proof of another sender rests on.
+func (p *Proof) add(other *Proof) {
+	p.Asked += other.Asked
+	p.Disagree = append(p.Disagree, other.Disagree...)
+	p.NotWitnessed = cmp.Or(p.NotWitnessed, other.NotWitnessed)
+	for _, text := range other.Assumed {
+		if !slices.Contains(p.Assumed, text) {
+			p.Assumed = append(p.Assumed, text)
 		}
 	}
 }

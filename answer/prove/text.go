@@ -9,7 +9,24 @@ import (
 
 // print prints the proof for people.
 func (p *Proof) print(page *show.Page) {
-	page.Text("%s  %s\n", p.Verdict, p.headline())
+	p.printSets(page, p.Question)
+	p.printBasis(page)
+	p.printWitness(page)
+}
+
+// printSets prints which packets get there, and what is missing. Question is that of one sender, or of several with the same sets.
+func (p *Proof) printSets(page *show.Page, question string) {
+	page.Text("%s  %s: %s\n", p.Verdict, question, p.headline())
+	for _, line := range p.sets() {
+		page.Text("  %s\n", line)
+	}
+	for _, text := range p.Missing {
+		page.Text("  missing  %s\n", text)
+	}
+}
+
+// sets returns a line for each set of packets.
+func (p *Proof) sets() (lines []string) {
 	for _, family := range p.Families {
 		for _, set := range family.Packets {
 			text := set.text(p.own, p.known)
@@ -17,24 +34,35 @@ func (p *Proof) print(page *show.Page) {
 				text = "by some choices: " + text
 			}
 			switch {
+			case p.NotWitnessed != "":
 			case set.Witness == "":
 				text += " (not witnessed)"
 			case !set.Arrived:
 				text += " (no packet that was asked arrives)"
 			}
-			page.Text("  %-8s %s\n", family.Name, text)
+			lines = append(lines, fmt.Sprintf("%-8s %s", family.Name, text))
 		}
 		if family.More {
-			page.Text("  %-8s and smaller sets\n", family.Name)
+			lines = append(lines, fmt.Sprintf("%-8s and smaller sets", family.Name))
 		}
 	}
-	for _, text := range p.Missing {
-		page.Text("  missing  %s\n", text)
+	return lines
+}
+
+// printBasis prints what the verdict rests on.
+func (p *Proof) printBasis(page *show.Page) {
+	if p.NotWitnessed != "" {
+		page.Text("  proof    not witnessed, by the recorded flows alone: %s\n", p.NotWitnessed)
 	}
-	page.Text("  proof    %s asked of the replicas: %d disagree\n", phrase.Count(p.Asked, "packet"), len(p.Disagree))
+	if p.NotWitnessed == "" || p.Asked > 0 {
+		page.Text("  proof    %s asked of the replicas: %d disagree\n", phrase.Count(p.Asked, "packet"), len(p.Disagree))
+	}
 	for _, text := range p.Assumed {
 		page.Text("  assumed  %s\n", text)
 	}
+}
+
+func (p *Proof) printWitness(page *show.Page) {
 	if flow := p.shown(); flow != "" {
 		page.Text("  witness  %s\n", page.Call.Line("", "trace", "--node", p.Node, "--flow", fmt.Sprintf("%s in_port=%d,%s", p.Bridge, p.InPort, flow)))
 	}
@@ -43,11 +71,11 @@ func (p *Proof) print(page *show.Page) {
 func (p *Proof) headline() string {
 	switch p.Verdict {
 	case Impossible:
-		return p.Question + ": no packet gets there"
+		return "no packet gets there"
 	case Possible:
-		return p.Question + ": these packets get there"
+		return "these packets get there"
 	}
-	return p.Question + ": " + p.Missing[0]
+	return p.Missing[0]
 }
 
 // shown returns the packet that shows the verdict best, "" for none.

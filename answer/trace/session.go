@@ -29,6 +29,8 @@ type Options struct {
 	// Computed reports that the flows of the replicas were computed: their counters are not the
 	// node's, and answers leave them out.
 	Computed bool
+	// Absent also opens nodes if no replica at all can be asked: answers can say where packets go by what was recorded.
+	Absent bool
 }
 
 // Session answers questions about a set of nodes. Its methods can be called concurrently,
@@ -167,7 +169,7 @@ func (s *Session) openHosts(ctx context.Context, nodes []snapshot.Member) error 
 // puts them in the place of their errors.
 func (s *Session) openAbsent(ctx context.Context, nodes []snapshot.Member, opened []*node, errs []error) {
 	isOpen := func(n *node) bool { return n != nil }
-	if !slices.ContainsFunc(opened, isOpen) {
+	if !s.options.Absent && !slices.ContainsFunc(opened, isOpen) {
 		return
 	}
 	for i, n := range nodes {

@@ -12,13 +12,12 @@ import (
 
 // OpenAbsent returns a node whose replica can't be asked, with what was collected of it: its
 // tunnels, networks and interfaces lead packets to it. Ask always returns the cause. Ports
-// have no datapath numbers, and connections and routes are left out, since no packet can be
-// followed on the node.
+// have no datapath numbers: no packet can be followed on the node by its ovs-vswitchd.
 func OpenAbsent(ctx context.Context, name string, wd *workdir.Dir, cause *UnavailableError) (*Host, error) {
 	r := newReader(name, wd)
 	r.lost.Store(cause)
 	r.noticed.Store(cause)
-	if err := r.readCollected(ctx); err != nil {
+	if err := errors.Join(r.readCollected(ctx), r.readRecorded()); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("node %s: %w", name, err)
 	}
