@@ -13,7 +13,6 @@ import (
 	"ovs-offline/answer/reach"
 	"ovs-offline/answer/reach/draw"
 	"ovs-offline/answer/trace"
-	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/show"
@@ -26,6 +25,7 @@ type reachOptions struct {
 	by    string
 	ports []string
 	prove bool
+	ct    string
 	families
 }
 
@@ -47,7 +47,8 @@ func newReach(shared *options) *cobra.Command {
 			"only packets count that arrive for TO's own address. FROM may be a glob pattern; with TO\n" +
 			"alone, the answer is about every sender. Packets of each set, and others, are asked of the\n" +
 			"replicas; if one has another end, the verdict is UNDETERMINED. Where no replica runs, the verdict\n" +
-			"rests on the recorded flows alone, and says so.\n\n" +
+			"rests on the recorded flows alone, and says so. --ct est and --ct est,rpl ask about further packets\n" +
+			"and answers of connections, and --ct recorded about all packets, with the recorded connections.\n\n" +
 			"Exit code 3: a verdict is UNDETERMINED, or a proof is not witnessed. Verdicts that depend on a node whose replica does\n" +
 			"not run are UNDETERMINED too; a warning names the node.\n" +
 			"Exit code 4: a verdict of NEW differs from that of OLD.",
@@ -55,9 +56,12 @@ func newReach(shared *options) *cobra.Command {
 			"  ovs-offline -w nodes reach --from 'ns1/*' --port tcp/80,icmp --services\n" +
 			"  ovs-offline -w nodes reach --prove vm-17 vm-18:22\n" +
 			"  ovs-offline reach monday tuesday",
-		PreRunE: func(*cobra.Command, []string) (err error) {
+		PreRunE: func(command *cobra.Command, _ []string) (err error) {
 			if o.Family, err = o.family(); err != nil {
 				return err
+			}
+			if command.Flags().Changed("ct") && !o.prove {
+				return fault.Usagef("--ct goes with --prove")
 			}
 			return o.readPorts()
 		},
@@ -72,6 +76,7 @@ func newReach(shared *options) *cobra.Command {
 	flags.BoolVar(&o.Services, "services", false, "also ask about services as destinations")
 	flags.StringSliceVar(&o.External, "external", nil, "also ask about this `ADDRESS` outside as a destination (can be repeated)")
 	flags.BoolVar(&o.prove, "prove", false, "prove which packets of FROM get to TO[:PORT], or that none does")
+	flags.StringVar(&o.ct, "ct", "new", "with --prove: state of connections: new, recorded, or the ct_state that each lookup finds: est,rpl")
 	o.families.add(command)
 	o.nodeFlagFor(command, "only senders on these nodes of a folder of several (can be repeated)")
 	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml, csv or html", formatTable, "json", "yaml", "csv", formatHTML)
@@ -145,7 +150,19 @@ func (o *reachOptions) proof(ctx context.Context, args []string) error {
 	if len(args) == 3 {
 		question.Protocol = args[2]
 	}
-	session, err := o.open(ctx, o.workdir, trace.Options{Options: follow.Options{New: true}, Absent: true})
+	options := trace.Options{Absent: true}
+	if err := readStates(o.ct, &options.Options); err != nil {
+		return err
+	}
+	const lookups = 64 // more than a packet has
+	switch len(options.States) {
+	case 0:
+	case 1:
+		options.States = slices.Repeat(options.States, lookups)
+	default:
+		return fault.Usagef("--prove takes one state of --ct, which every lookup finds, not %q", o.ct)
+	}
+	session, err := o.open(ctx, o.workdir, options)
 	if err != nil {
 		return err
 	}

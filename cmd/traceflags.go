@@ -8,6 +8,7 @@ import (
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/conntrack"
+	"ovs-offline/answer/trace/follow"
 	"ovs-offline/internal/fault"
 )
 
@@ -93,24 +94,24 @@ func (o *traceOptions) checkFlags(flags *pflag.FlagSet) error {
 	if asked == askedByLog && !flags.Changed("ct") { // what was logged was before what was recorded
 		o.ct = "new"
 	}
-	return o.readStates()
+	return readStates(o.ct, &o.session.Options)
 }
 
 // readStates reads --ct.
-func (o *traceOptions) readStates() error {
-	switch o.ct {
+func readStates(ct string, options *follow.Options) error {
+	switch ct {
 	case "recorded":
 		return nil
 	case "new":
-		o.session.New = true
+		options.New = true
 		return nil
 	}
-	for _, text := range strings.Fields(o.ct) {
+	for _, text := range strings.Fields(ct) {
 		state, ok := conntrack.ParseFlags(text)
 		if !ok {
-			return fault.Usagef("--ct takes recorded, new, or a list of states such as \"est,rpl new\", not %q", o.ct)
+			return fault.Usagef("--ct takes recorded, new, or a list of states such as \"est,rpl new\", not %q", ct)
 		}
-		o.session.States = append(o.session.States, state)
+		options.States = append(options.States, state)
 	}
 	return nil
 }

@@ -14,7 +14,9 @@ import (
 	"strings"
 
 	"ovs-offline/answer/prove/symbolic"
+	"ovs-offline/answer/trace"
 	"ovs-offline/answer/trace/answer"
+	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/bdd"
 	"ovs-offline/internal/phrase"
@@ -178,9 +180,10 @@ func wantedOf(family symbolic.Family, asked names.Question) (wanted map[string]s
 	return nil, false
 }
 
-// opening returns the packets that open a connection: whole ones, of TCP those with SYN alone, and of ICMP echo requests.
-func opening(m *symbolic.Machine, family symbolic.Family) (bdd.Set, error) {
-	space, set := m.Space(), bdd.All
+// followed returns the packets that are followed, by what conntrack finds for them: whole ones, if they open a connection of TCP those with SYN alone, and
+// of ICMP echo requests.
+func followed(m *symbolic.Machine, family symbolic.Family, found symbolic.Tracking) (bdd.Set, error) {
+	space, set := m.Space(), m.Valid()
 	imply := func(condition, then map[string]string) error {
 		a, err := where(m, condition)
 		if err != nil {
@@ -193,18 +196,62 @@ func opening(m *symbolic.Machine, family symbolic.Family) (bdd.Set, error) {
 	if family == symbolic.ARP {
 		return set, nil
 	}
-	all := []map[string]string{{}, {"nw_frag": "no"}, {"nw_proto": "6"}, {"tcp_flags": "0x2"}}
-	if family == symbolic.IPv4 {
-		all = append(all, map[string]string{"nw_proto": "1"}, map[string]string{"icmp_type": "8", "icmp_code": "0"})
-	} else {
-		all = append(all, map[string]string{"nw_proto": "58"}, map[string]string{"icmp_type": "128", "icmp_code": "0"})
+	icmp, request, failures := "1", "8", []string{"3", "4", "5", "11", "12"}
+	if family == symbolic.IPv6 {
+		icmp, request, failures = "58", "128", []string{"1", "2", "3", "4"}
 	}
-	for i := 0; i < len(all); i += 2 {
-		if err := imply(all[i], all[i+1]); err != nil {
+	if err := imply(nil, map[string]string{"nw_frag": "no"}); err != nil {
+		return bdd.None, err
+	}
+	if found.State == nil && found.Recorded == nil {
+		if err := imply(map[string]string{"nw_proto": "6"}, map[string]string{"tcp_flags": "0x2"}); err != nil {
 			return bdd.None, err
 		}
+		err := imply(map[string]string{"nw_proto": icmp}, map[string]string{"icmp_type": request, "icmp_code": "0"})
+		return set, err
+	}
+	if found.State != nil {
+		err := imply(map[string]string{"nw_proto": "6"}, map[string]string{"tcp_flags": "+ack-syn-fin-rst"})
+		return set, err
+	}
+	left := []map[string]string{{"nw_proto": "6", "tcp_flags": "0"}} // trace takes these as those that come next
+	for _, kind := range failures {
+		left = append(left, map[string]string{"nw_proto": icmp, "icmp_type": kind})
+	}
+	for _, fields := range left {
+		out, err := where(m, fields)
+		if err != nil {
+			return bdd.None, err
+		}
+		set = space.Without(set, out)
 	}
 	return set, nil
+}
+
+// recordedBy returns the function that returns the recorded connections of a node.
+func recordedBy(session *trace.Session) func(node string) conntrack.Tracker {
+	return func(node string) (recorded conntrack.Tracker) {
+		for _, n := range session.Nodes() {
+			if n.Name == node {
+				recorded = n.Conntrack
+			}
+		}
+		return recorded
+	}
+}
+
+// trackingOf returns what conntrack finds for packets in a session, and what that assumes.
+func trackingOf(session *trace.Session) (found symbolic.Tracking, assumed string) {
+	isNew, states := session.Connections()
+	switch {
+	case isNew:
+		return found, "packets that open a connection, in whole frames: of TCP those with SYN alone, of ICMP echo requests"
+	case len(states) > 0:
+		found.State = &states[0]
+		return found, fmt.Sprintf("packets in whole frames that conntrack finds %s in each zone, of TCP those with ACK and without SYN, FIN and RST; the connections have no mark, no label and no translated addresses", found.State)
+	}
+	found.Recorded = recordedBy(session)
+	return found, "packets in whole frames: what belongs to no recorded connection may open one; ICMP errors, which belong to the connection of the packet in them, are left out"
 }
 
 func where(m *symbolic.Machine, fields map[string]string) (bdd.Set, error) {
@@ -225,7 +272,7 @@ func (q *question) proveFamily(ctx context.Context, family symbolic.Family) erro
 	if err != nil {
 		return err
 	}
-	begin, err := opening(m, family)
+	begin, err := followed(m, family, q.tracking)
 	if err != nil {
 		return err
 	}
@@ -236,7 +283,6 @@ func (q *question) proveFamily(ctx context.Context, family symbolic.Family) erro
 		}
 		begin = m.Space().And(begin, of)
 	}
-	begin = m.Space().And(begin, m.Valid())
 	result, err := m.Run(ctx, symbolic.Place{Node: q.fromOn, Bridge: q.from.Bridge}, q.from.Number, begin)
 	if err != nil {
 		return err
@@ -273,7 +319,7 @@ func (q *question) note(result *symbolic.Result) {
 			*list = append(*list, text)
 		}
 	}
-	add(&q.proof.Assumed, "packets that open a connection, in whole frames: of TCP those with SYN alone, of ICMP echo requests")
+	add(&q.proof.Assumed, q.assumed)
 	for _, text := range result.Assumed {
 		add(&q.proof.Assumed, text)
 	}
@@ -389,8 +435,10 @@ func setOf(m *symbolic.Machine, packet flow.Packet) (bdd.Set, error) {
 	}
 	if proto, ok := packet.Protocol(); ok {
 		fields["nw_proto"] = fmt.Sprint(proto)
-		if proto == flow.TCP {
+		if flags := fields["tcp_flags"]; proto == flow.TCP && flags == "" {
 			fields["tcp_flags"] = "0x2"
+		} else if proto == flow.TCP && !strings.HasPrefix(flags, "0x") {
+			fields["tcp_flags"] = "+" + strings.ReplaceAll(flags, "|", "+")
 		}
 	}
 	return m.Packet(fields)

@@ -27,13 +27,16 @@ type prover struct {
 	fabric   *fabric
 	question names.Question // without From
 	machines map[symbolic.Family]*symbolic.Machine
+	tracking symbolic.Tracking
+	assumed  string // by tracking
 }
 
-// Ask proves what gets from endpoints to another one, of packets that open a connection. From is a name, or a glob pattern for the names of
+// Ask proves what gets from endpoints to another one, of packets that open a connection, or those that the session's connections say. From is a name, or a glob pattern for the names of
 // endpoints with ports of Open vSwitch. With a port or a protocol, only packets count that arrive for the target's own addresses. Ask calls asked
 // after each sender.
 func Ask(ctx context.Context, session *trace.Session, between trace.Between, asked func(done, all int)) (*Document, error) {
 	p := &prover{session: session, fabric: &fabric{nodes: session.Nodes(), peer: session.Peer}, question: between.Question, machines: map[symbolic.Family]*symbolic.Machine{}}
+	p.tracking, p.assumed = trackingOf(session)
 	senders, err := p.find(between)
 	if err != nil {
 		return nil, err
@@ -97,7 +100,10 @@ func (p *prover) machine(family symbolic.Family) (*symbolic.Machine, error) {
 		return m, nil
 	}
 	m, err := symbolic.New(family, p.fabric)
-	p.machines[family] = m
+	if err == nil {
+		m.Track(p.tracking)
+		p.machines[family] = m
+	}
 	return m, err
 }
 

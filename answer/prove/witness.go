@@ -79,6 +79,9 @@ func witness(m *symbolic.Machine, set bdd.Set, random *rand.Rand) string {
 	case "tcp", "udp", "sctp":
 		add("tp_src", values["tp_src"])
 		add("tp_dst", values["tp_dst"])
+		if flags := numbers["tcp_flags"]; protocol == "tcp" && flags != 2 { // trace takes a packet without any as a SYN
+			add("tcp_flags", fmt.Sprintf("%#x", flags))
+		}
 	}
 	return strings.Join(list, ",")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/snapshot/names"
 	"ovs-offline/workdir"
@@ -21,6 +22,11 @@ func (s *Session) Nodes() (all []Node) {
 		all = append(all, Node{s.nodes[name].Host, s.nodes[name].dir})
 	}
 	return all
+}
+
+// Connections returns how the session takes connections: as new, in the states of their lookups, or else as they were recorded.
+func (s *Session) Connections() (isNew bool, states []conntrack.Flags) {
+	return s.options.New, s.options.States
 }
 
 // Endpoints returns the endpoints of a question, and the port that is asked for, 0 for none. The errors are those of Ask.

@@ -29,10 +29,13 @@ type (
 	notify    struct{ ends bool }
 	ctClear   struct{}
 	track     struct {
-		table  int // -1 for none
-		commit bool
-		nat    *nat
-		exec   []action
+		table     int // -1 for none
+		zone      uint16
+		zoneField span // that has the zone, of no bits for none
+		force     bool
+		commit    bool
+		nat       *nat
+		exec      []action
 	}
 	unknown struct{ text string }
 )
@@ -226,7 +229,13 @@ func (l *layout) track(arguments string) (action, error) {
 		switch inner, isCall := strings.CutSuffix(argument, ")"); {
 		case argument == "commit":
 			made.commit = true
-		case argument == "force" || name == "zone" || name == "alg":
+		case argument == "force":
+			made.force = true
+		case name == "zone":
+			if err := l.trackZone(&made, value); err != nil {
+				return nil, err
+			}
+		case name == "alg":
 		case name == "table":
 			table, err := strconv.Atoi(value)
 			if err != nil {
@@ -252,6 +261,17 @@ func (l *layout) track(arguments string) (action, error) {
 		}
 	}
 	return made, nil
+}
+
+// trackZone reads the zone of ct: a number, or the bits of a field.
+func (l *layout) trackZone(made *track, value string) (err error) {
+	if strings.Contains(value, "[") {
+		made.zoneField, err = l.subfield(value)
+		return err
+	}
+	zone, err := strconv.ParseUint(value, 0, 16)
+	made.zone = uint16(zone)
+	return err
 }
 
 // parseNAT reads the arguments of nat: "src=10.0.0.1:1-2,random" or "dst=[fd00::1]:80".

@@ -56,13 +56,15 @@ type Machine struct {
 	start    bdd.Set
 	reserved int // the number of bits that packets have
 
-	queue   []job
-	seen    map[seen]Reached
-	ends    map[string]Reached
-	unknown map[string]bdd.Set // packets of which it is not known where they go, by the reason
-	noted   map[string]bool    // what was assumed
-	tooDeep bdd.Set            // packets that Open vSwitch drops with all copies, because they are resubmitted too often
-	ctx     context.Context
+	queue    []job
+	seen     map[seen]Reached
+	ends     map[string]Reached
+	unknown  map[string]bdd.Set // packets of which it is not known where they go, by the reason
+	noted    map[string]bool    // what was assumed
+	tracking Tracking
+	zones    map[zoneOf][]*entry // the connections that Tracking has, of the zones that packets were tracked in
+	tooDeep  bdd.Set             // packets that Open vSwitch drops with all copies, because they are resubmitted too often
+	ctx      context.Context
 }
 
 type job struct {
@@ -93,7 +95,7 @@ type Bridge struct {
 
 // New returns a machine for the packets of a family. It compiles a bridge when packets enter it.
 func New(family Family, fabric Fabric) (*Machine, error) {
-	m := &Machine{layout: newLayout(family), tables: map[Place]*bridgeTables{}, fabric: fabric, hasher: newHasher()}
+	m := &Machine{layout: newLayout(family), tables: map[Place]*bridgeTables{}, fabric: fabric, hasher: newHasher(), zones: map[zoneOf][]*entry{}}
 	for _, name := range append(sorting(), "ct_state", "ct_zone", "ct_mark", "ct_label", "ct_nw_src", "ct_nw_dst", "ct_ipv6_src", "ct_ipv6_dst", "ct_nw_proto", "ct_tp_src", "ct_tp_dst", "pkt_mark", "tun_id", "tun_src", "tun_dst", "tun_ipv6_src", "tun_ipv6_dst") {
 		if _, err := m.layout.span(name); err != nil {
 			return nil, err
@@ -369,11 +371,12 @@ func (m *Machine) act(at point, a action, p *packets) []*packets {
 			return nil
 		}
 	case ctClear:
+		p.held = nil
 		for _, name := range []string{"ct_state", "ct_zone", "ct_mark", "ct_label"} {
 			p.setNumber(m.layout.spans[name], 0)
 		}
 	case track:
-		m.track(at, a, p)
+		return slices.DeleteFunc(m.track(at, a, p), func(q *packets) bool { return q.set == bdd.None })
 	case unknown:
 		m.lose(p, a.text)
 		return nil
@@ -562,7 +565,7 @@ func (m *Machine) carry(p *packets, link Link) {
 		}
 	}
 	clear(p.bits[m.size():])
-	p.stack = nil
+	p.stack, p.held = nil, nil
 	for name, bits := range kept {
 		p.copy(m.layout.spans[name], bits)
 	}

@@ -2,6 +2,7 @@ package symbolic
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/maphash"
 	"slices"
 
@@ -16,7 +17,8 @@ type packets struct {
 	stack [][]bdd.Set // that push has saved
 	may   bool        // a choice that is not modelled led here: not all of them get here
 
-	resubmits int // in this pass, at most
+	held      *held // nil for none
+	resubmits int   // in this pass, at most
 }
 
 // countFrom counts the resubmits of copies of the packets.
@@ -105,6 +107,9 @@ func (h *hasher) sum(p *packets) sum {
 	}
 	if p.may {
 		h.buffer = append(h.buffer, 1)
+	}
+	if p.held != nil {
+		h.buffer = fmt.Appendf(h.buffer, "%p %v", p.held.entry, p.held.state)
 	}
 	return sum{maphash.Bytes(h.seeds[0], h.buffer), maphash.Bytes(h.seeds[1], h.buffer)}
 }

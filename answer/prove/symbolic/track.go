@@ -11,6 +11,7 @@ import (
 const (
 	flagNew  = 1 << 0
 	flagEst  = 1 << 1
+	flagRel  = 1 << 2
 	flagRpl  = 1 << 3
 	flagInv  = 1 << 4
 	flagTrk  = 1 << 5
@@ -19,8 +20,16 @@ const (
 )
 
 // track sends packets through conntrack, and queues those that are recirculated. Each of them opens a connection, but for ICMP messages that ask
-// for nothing: those are invalid, or replies of a connection.
-func (m *Machine) track(at point, t track, p *packets) {
+// for nothing: those are invalid, or replies of a connection. Tracking may say something else. It returns the packets that
+// go on without a lookup in a table.
+func (m *Machine) track(at point, t track, p *packets) []*packets {
+	if m.tracking.State != nil && !t.commit {
+		m.trackAs(at, t, p.within(p.set), stateBits(*m.tracking.State))
+		return []*packets{p}
+	}
+	if m.tracking.Recorded != nil {
+		return m.trackRecorded(at, t, p)
+	}
 	open := m.space.Without(p.set, m.messages(p))
 	if opening := p.within(open); open != bdd.None {
 		m.trackAs(at, t, opening, flagTrk|flagNew)
@@ -35,28 +44,28 @@ func (m *Machine) track(at point, t track, p *packets) {
 	if t.table < 0 && t.nat != nil && t.nat.address != "" {
 		m.translate(p, t.nat)
 	}
+	return []*packets{p}
 }
 
-// messages returns the packets that are messages of ICMP and no echo requests.
+// messages returns the packets that are messages of ICMP and ask for no answer.
 func (m *Machine) messages(p *packets) bdd.Set {
-	protocol, request := "1", "8"
+	protocol, requests := "1", []string{"8", "13", "15", "17"}
 	if m.layout.family == IPv6 {
-		protocol, request = "58", "128"
+		protocol, requests = "58", []string{"128"}
 	}
 	if m.layout.family == ARP {
 		return bdd.None
 	}
-	return m.space.Without(m.where(p, map[string]string{"nw_proto": protocol}), m.where(p, map[string]string{"icmp_type": request}))
+	set := m.where(p, map[string]string{"nw_proto": protocol})
+	for _, request := range requests {
+		set = m.space.Without(set, m.where(p, map[string]string{"icmp_type": request}))
+	}
+	return set
 }
 
 // trackAs queues packets that have a state of connections.
 func (m *Machine) trackAs(at point, t track, q *packets, state uint64) {
-	for _, original := range [][2]string{{"ct_nw_src", "nw_src"}, {"ct_nw_dst", "nw_dst"}, {"ct_ipv6_src", "ipv6_src"}, {"ct_ipv6_dst", "ipv6_dst"},
-		{"ct_nw_proto", "nw_proto"}, {"ct_tp_src", "tp_src"}, {"ct_tp_dst", "tp_dst"}} {
-		if from, ok := m.layout.spans[original[1]]; ok {
-			q.copy(m.layout.spans[original[0]], q.of(from))
-		}
-	}
+	m.setOriginal(q, false)
 	if t.nat != nil && t.nat.address != "" && state&flagNew != 0 {
 		flag, why := m.translate(q, t.nat)
 		if why != "" {
@@ -68,6 +77,28 @@ func (m *Machine) trackAs(at point, t track, q *packets, state uint64) {
 	q.setNumber(m.layout.spans["ct_state"], state)
 	q.setNumber(m.layout.spans["ct_mark"], 0)
 	q.setNumber(m.layout.spans["ct_label"], 0)
+	q.held = nil
+	m.recirculate(at, t, q)
+}
+
+// setOriginal writes the original direction of the connection into packets that have its addresses.
+func (m *Machine) setOriginal(q *packets, reply bool) {
+	for _, field := range []string{"nw_src", "nw_dst", "ipv6_src", "ipv6_dst", "nw_proto", "tp_src", "tp_dst"} {
+		from, ok := m.layout.spans[field]
+		if !ok {
+			continue
+		}
+		if other, isSrc := strings.CutSuffix(field, "_src"); reply && isSrc {
+			from = m.layout.spans[other+"_dst"]
+		} else if other, isDst := strings.CutSuffix(field, "_dst"); reply && isDst {
+			from = m.layout.spans[other+"_src"]
+		}
+		q.copy(m.layout.spans["ct_"+field], q.of(from))
+	}
+}
+
+// recirculate changes the connection of packets, and queues those that go on in a table.
+func (m *Machine) recirculate(at point, t track, q *packets) {
 	for _, changed := range m.run(at, t.exec, []*packets{q}) {
 		if t.table >= 0 {
 			changed.stack, changed.resubmits = nil, 0

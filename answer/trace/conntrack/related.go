@@ -59,7 +59,7 @@ func (t Tracker) handleUnquoted(r *Result, ct odp.Track) error {
 // translateError translates the outer addresses that belong to the connection, and the
 // quoted packet, whose direction is the opposite.
 func (s *Subject) translateError(connection *Connection, reply bool, flags *Flags) {
-	from, to := connection.directions(reply)
+	from, to := connection.Directions(reply)
 	src, dst, _ := s.Packet.Addresses()
 	if from.Src != to.Src {
 		src, flags.SNAT = to.Src, true

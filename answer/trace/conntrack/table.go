@@ -3,6 +3,7 @@ package conntrack
 import (
 	"fmt"
 	"io"
+	"iter"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -120,6 +121,20 @@ func Each(r io.Reader, use func(*Connection) error) (unread int, err error) {
 
 // Len returns the number of connections.
 func (t *Table) Len() int { return len(t.connections) }
+
+// InZone returns the connections of a zone. A nil table has none.
+func (t *Table) InZone(zone uint16) iter.Seq[*Connection] {
+	return func(yield func(*Connection) bool) {
+		if t == nil {
+			return
+		}
+		for i := range t.connections {
+			if t.connections[i].Zone == zone && !yield(&t.connections[i]) {
+				return
+			}
+		}
+	}
+}
 
 func (t *Table) add(connection Connection) {
 	t.connections = append(t.connections, connection)

@@ -148,13 +148,13 @@ func (m Meta) holds(zone uint16, tuple Tuple) bool {
 	if !m.Tracked || m.Zone != zone || m.connection == nil {
 		return false
 	}
-	from, to := m.connection.directions(m.reply)
+	from, to := m.connection.Directions(m.reply)
 	return sameID(tuple, found{m.connection, m.reply}) && (keyOf(zone, tuple) == keyOf(zone, from) || keyOf(zone, tuple) == keyOf(zone, to))
 }
 
-// directions returns the tuple of a packet before and after the connection's address
+// Directions returns the tuple of a packet before and after the connection's address
 // translation.
-func (c *Connection) directions(reply bool) (from, to Tuple) {
+func (c *Connection) Directions(reply bool) (from, to Tuple) {
 	if reply {
 		return c.Reply, c.Orig.reverse()
 	}
@@ -166,7 +166,7 @@ func (t Tracker) handleKnown(r *Result, connection *Connection, reply bool, ct o
 	if connection.assumed && ct.NAT != nil {
 		return errNotRecorded
 	}
-	flags, restart := t.stateOf(r.Subject.Packet, connection, reply)
+	flags, restart := t.StateOf(r.Subject.Packet, connection, reply)
 	if !connection.Known && !reply && flags.Est && connection.Orig.Proto != flow.TCP {
 		r.Assumed = append(r.Assumed, fmt.Sprintf("the recorded connection of zone %d had been answered: the userspace datapath does not show it", ct.Zone))
 	}
@@ -217,9 +217,9 @@ func (r *Result) markUnsure(connection *Connection) {
 	}
 }
 
-// stateOf returns the state of a packet of a connection. restart reports that the
+// StateOf returns the state of a packet of a connection. restart reports that the
 // packet begins a new connection in place of one that has ended.
-func (t Tracker) stateOf(packet flow.Packet, connection *Connection, reply bool) (flags Flags, restart bool) {
+func (t Tracker) StateOf(packet flow.Packet, connection *Connection, reply bool) (flags Flags, restart bool) {
 	syn, ack, _, _, known := tcpFlags(packet.Get("tcp_flags"))
 	opens := connection.Orig.Proto == flow.TCP && known && syn && !ack
 	if opens && hasEnded(connection.OrigState) && hasEnded(connection.ReplyState) {
@@ -260,7 +260,7 @@ func tcpNonsense(text string) bool {
 // handleNew handles a packet without a connection.
 func (t Tracker) handleNew(r *Result, tuple Tuple, ct odp.Track) {
 	r.Connection = nil
-	if !t.mayBegin(r.Subject.Packet, tuple) {
+	if !t.MayBegin(r.Subject.Packet, tuple) {
 		r.markInvalid(ct.Zone)
 		return
 	}
@@ -284,8 +284,8 @@ func (t Tracker) handleNew(r *Result, tuple Tuple, ct odp.Track) {
 	r.Subject.Meta = meta
 }
 
-// mayBegin reports whether a packet can begin a connection.
-func (t Tracker) mayBegin(packet flow.Packet, tuple Tuple) bool {
+// MayBegin reports whether a packet can begin a connection.
+func (t Tracker) MayBegin(packet flow.Packet, tuple Tuple) bool {
 	if tuple.isICMP() {
 		return tuple.isQuery()
 	}
@@ -342,7 +342,7 @@ func (t Tracker) inUse(changes *Changes, connection *Connection) bool {
 
 // translate does the connection's address translation for one direction.
 func (s *Subject) translate(connection *Connection, reply bool, flags *Flags) {
-	from, to := connection.directions(reply)
+	from, to := connection.Directions(reply)
 	flags.SNAT = flags.SNAT || from.Src != to.Src || !from.isICMP() && from.SrcPort != to.SrcPort
 	flags.DNAT = flags.DNAT || from.Dst != to.Dst || !from.isICMP() && from.DstPort != to.DstPort
 	s.setTuple(to)
