@@ -40,6 +40,11 @@ func witness(m *symbolic.Machine, set bdd.Set, random *rand.Rand) string {
 			word = protocol
 		}
 	}
+	for _, name := range []string{"tun_id", "tun_metadata0"} {
+		if numbers[name] != 0 {
+			add(name, values[name])
+		}
+	}
 	if tci := numbers["vlan_tci"]; tci != 0 {
 		add("dl_vlan", fmt.Sprint(tci&0xfff))
 		add("dl_vlan_pcp", fmt.Sprint(tci>>13))

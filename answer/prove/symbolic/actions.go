@@ -11,7 +11,7 @@ import (
 // action is an action of a flow or a bucket.
 type action interface{}
 
-// The actions. Those that neither change a packet nor send it are left out: the flows that learn has added are in the dump.
+// The actions. Those without an effect are left out. The flows that learn has added are in the dump.
 type (
 	assign    []literal
 	move      struct{ from, to span }
@@ -26,10 +26,15 @@ type (
 	toGroup   struct{ id uint32 }
 	clone     struct{ actions []action }
 	checkSize struct{ to int } // the bit that says that the packet is larger
-	notify    struct{ ends bool }
-	ctClear   struct{}
-	track     struct {
-		table     int // -1 for none
+	notify    struct {
+		ends bool
+		text string
+	}
+	effect  struct{ text string } // that neither changes nor sends the packet
+	ctClear struct{}
+	track   struct {
+		table     int    // -1 for none
+		effect    string // without the table, the field of the zone and what exec does
 		zone      uint16
 		zoneField span // that has the zone, of no bits for none
 		force     bool
@@ -39,6 +44,9 @@ type (
 	}
 	unknown struct{ text string }
 )
+
+// Stop is an action that OpenFlow does not have: Result.Unknown has the packets that meet it by this name.
+const Stop = "stop"
 
 // Reserved ports of OpenFlow 1.0.
 const (
@@ -93,8 +101,12 @@ func parseClause(text string) (c clause, err error) {
 func (l *layout) action(name, rest, text string) (action, error) {
 	arguments := strings.TrimSuffix(rest, ")")
 	switch name {
-	case "drop", "learn", "note", "meter", "set_queue", "pop_queue", "fin_timeout", "sample", "reset_counts":
+	case Stop:
+		return unknown{Stop}, nil
+	case "drop", "note", "reset_counts":
 		return nil, nil
+	case "learn", "meter", "set_queue", "pop_queue", "fin_timeout", "sample":
+		return effect{text}, nil
 	case "set_field":
 		value, field, _ := openflow.Assignment(text)
 		inMatch, known := openflow.FieldName(field)
@@ -139,7 +151,7 @@ func (l *layout) action(name, rest, text string) (action, error) {
 		bit, err := l.subfield(field)
 		return checkSize{bit.at}, err
 	case "controller", "CONTROLLER":
-		return notify{ends: strings.Contains(","+arguments+",", ",pause,")}, nil
+		return notify{strings.Contains(","+arguments+",", ",pause,"), text}, nil
 	case "ct_clear":
 		return ctClear{}, nil
 	case "ct":
@@ -223,9 +235,13 @@ func (l *layout) subfield(text string) (span, error) {
 
 // track compiles ct.
 func (l *layout) track(arguments string) (action, error) {
-	made := track{table: -1}
+	made := track{table: -1, effect: "ct"}
 	for argument := range openflow.Split(arguments) {
 		name, value, _ := strings.Cut(argument, "=")
+		inField := name == "zone" && strings.Contains(value, "[")
+		if name != "table" && !inField && !strings.HasPrefix(name, "exec(") {
+			made.effect += " " + argument
+		}
 		switch inner, isCall := strings.CutSuffix(argument, ")"); {
 		case argument == "commit":
 			made.commit = true

@@ -5,6 +5,7 @@ package symbolic
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,9 +69,9 @@ func headers(family Family) []Field {
 		{Name: "arp_spa", Bits: 32}, {Name: "arp_tpa", Bits: 32}, {Name: "arp_sha", Bits: 48}, {Name: "arp_tha", Bits: 48}}
 }
 
-func newLayout(family Family) *layout {
+func newLayout(family Family, carried []Field) *layout {
 	l := &layout{family: family, spans: map[string]span{}}
-	for _, f := range headers(family) {
+	for _, f := range slices.Concat(carried, headers(family)) {
 		f.First = l.size
 		l.inputs = append(l.inputs, f)
 		l.add(f.Name, f.Bits)

@@ -61,6 +61,7 @@ type Machine struct {
 	ends     map[string]Reached
 	unknown  map[string]bdd.Set // packets of which it is not known where they go, by the reason
 	noted    map[string]bool    // what was assumed
+	sent     map[sentKey]*Sent
 	tracking Tracking
 	zones    map[zoneOf][]*entry // the connections that Tracking has, of the zones that packets were tracked in
 	tooDeep  bdd.Set             // packets that Open vSwitch drops with all copies, because they are resubmitted too often
@@ -93,9 +94,10 @@ type Bridge struct {
 	Ports  map[string]int // the numbers of ports by their names
 }
 
-// New returns a machine for the packets of a family. It compiles a bridge when packets enter it.
-func New(family Family, fabric Fabric) (*Machine, error) {
-	m := &Machine{layout: newLayout(family), tables: map[Place]*bridgeTables{}, fabric: fabric, hasher: newHasher(), zones: map[zoneOf][]*entry{}}
+// New returns a machine for the packets of a family. It compiles a bridge when packets enter it. Packets have the headers of the family, and other
+// fields that tunnels carry to them.
+func New(family Family, fabric Fabric, carried ...Field) (*Machine, error) {
+	m := &Machine{layout: newLayout(family, carried), tables: map[Place]*bridgeTables{}, fabric: fabric, hasher: newHasher(), zones: map[zoneOf][]*entry{}}
 	for _, name := range append(sorting(), "ct_state", "ct_zone", "ct_mark", "ct_label", "ct_nw_src", "ct_nw_dst", "ct_ipv6_src", "ct_ipv6_dst", "ct_nw_proto", "ct_tp_src", "ct_tp_dst", "pkt_mark", "tun_id", "tun_src", "tun_dst", "tun_ipv6_src", "tun_ipv6_dst") {
 		if _, err := m.layout.span(name); err != nil {
 			return nil, err
@@ -180,12 +182,14 @@ type Result struct {
 	Ends    map[string]Reached
 	Unknown map[string]bdd.Set // by why it is not known where they go
 	Assumed []string
+	Sent    []Sent // in which forms they get to the ends, and their other effects
 }
 
 // Run follows packets that enter a bridge by a port.
 func (m *Machine) Run(ctx context.Context, at Place, port int, set bdd.Set) (*Result, error) {
 	m.tooDeep = bdd.None
 	m.ctx, m.seen, m.ends, m.unknown, m.noted = ctx, map[seen]Reached{}, map[string]Reached{}, map[string]bdd.Set{}, map[string]bool{}
+	m.sent = map[sentKey]*Sent{}
 	p := &packets{set: m.space.And(set, m.start), bits: make([]bdd.Set, m.reserved)}
 	for bit := range m.size() {
 		p.bits[bit] = m.space.Bit(bit)
@@ -205,7 +209,7 @@ func (m *Machine) Run(ctx context.Context, at Place, port int, set bdd.Set) (*Re
 	for end, reached := range m.ends {
 		m.ends[end] = Reached{m.space.Without(reached.Must, m.tooDeep), reached.May}
 	}
-	return &Result{m.ends, m.unknown, slices.Sorted(maps.Keys(m.noted))}, m.err()
+	return &Result{m.ends, m.unknown, slices.Sorted(maps.Keys(m.noted)), m.sentOf()}, m.err()
 }
 
 func (m *Machine) err() error {
@@ -304,7 +308,7 @@ func (m *Machine) resubmit(from point, table int, p *packets) (after []*packets)
 		to.depth++
 	}
 	rest := m.lookup(from.at, table, p, func(f *flow, matched bdd.Set) {
-		after = append(after, m.run(to, f.actions, []*packets{p.within(matched)})...)
+		after = append(after, m.run(to, f.actions, []*packets{m.sorted(p.within(matched), f)})...)
 	})
 	if rest != bdd.None {
 		after = append(after, p.within(rest))
@@ -365,7 +369,10 @@ func (m *Machine) act(at point, a action, p *packets) []*packets {
 	case checkSize:
 		p.bits[a.to] = bdd.None
 		m.noted["frames that fit everywhere"] = true
+	case effect:
+		m.effect(p, a.text)
 	case notify:
+		m.effect(p, a.text)
 		m.noted["what ovn-controller sends itself is not followed"] = true
 		if a.ends {
 			return nil
@@ -430,6 +437,7 @@ func (m *Machine) decrement(p *packets) (expired []*packets) {
 	}
 	if last := m.space.Without(p.set, high); last != bdd.None {
 		expired = append(expired, p.within(last))
+		m.effect(expired[0], "its TTL expires")
 	}
 	p.set = m.space.And(p.set, high)
 	borrow := bdd.All
@@ -448,6 +456,9 @@ func (m *Machine) group(at point, id uint32, p *packets) {
 	if found == nil {
 		m.lose(p, fmt.Sprintf("group %d of bridge %s of node %s is not known", id, at.at.Bridge, at.at.Node))
 		return
+	}
+	if found.choice != "" {
+		m.effect(p, found.choice)
 	}
 	for _, bucket := range found.buckets {
 		q := p.within(p.set)
@@ -472,6 +483,7 @@ func (m *Machine) output(at Place, port int, p *packets) {
 	case !ok:
 		m.lose(p, "the packet's own bits choose the port by which it entered")
 	case port == portController:
+		m.effect(p, "goes to the controller")
 		m.noted["what ovn-controller sends itself is not followed"] = true
 	case port == portInPort:
 		m.leave(at, int(in), p)
@@ -532,6 +544,7 @@ func (m *Machine) leave(at Place, port int, p *packets) {
 		if link.End != "" {
 			if q.set = m.where(q, link.Where); q.set != bdd.None {
 				m.arrive(q, link.End)
+				m.send(q, link.End, false, link.Kept...)
 			}
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/bdd"
+	"ovs-offline/internal/lazyregexp"
 	"ovs-offline/pkg/openflow"
 )
 
@@ -40,8 +41,12 @@ type clause struct {
 // group is a group with what each bucket does.
 type group struct {
 	kind    string
+	choice  string // what decides about the bucket, "" if all have the packet
 	buckets [][]action
 }
+
+// idOfBucket is what decides nothing.
+var idOfBucket = lazyregexp.New(`bucket_id:[0-9]+,?`)
 
 // position says which flows of a table a packet may meet, by the fields that are constant nearly everywhere: values are those of the fields of
 // which known has the bit.
@@ -139,6 +144,11 @@ func (t *bridgeTables) addGroup(entry openflow.Entry, canonical *openflow.Canoni
 			return err
 		}
 		made.buckets = append(made.buckets, list)
+		made.choice += ", " + idOfBucket.ReplaceAllString(strings.TrimSuffix(bucket[:len(bucket)-len(text)], "actions="), "")
+	}
+	made.choice = "a bucket of " + head[strings.IndexByte(head, ',')+1:] + made.choice
+	if made.kind == "all" || len(made.buckets) < 2 {
+		made.choice = ""
 	}
 	t.groups[uint32(entry.ID)] = made
 	return nil
@@ -164,6 +174,19 @@ func (t *bridgeTables) candidates(number int, p *packets) []*flow {
 	}
 	t.near[at] = list
 	return list
+}
+
+// sorted returns packets that match a flow, in which the bits of the sorting fields that it matches are constant.
+func (m *Machine) sorted(p *packets, f *flow) *packets {
+	for _, name := range sorting() {
+		s := m.layout.spans[name]
+		for _, l := range f.match {
+			if s.at <= l.at && l.at < s.at+s.width {
+				p.bits[l.at] = constantBit(l.value)
+			}
+		}
+	}
+	return p
 }
 
 // contradicts reports whether a constant bit of a sorting field is another one than a flow matches.

@@ -99,7 +99,9 @@ func (m *Machine) setOriginal(q *packets, reply bool) {
 
 // recirculate changes the connection of packets, and queues those that go on in a table.
 func (m *Machine) recirculate(at point, t track, q *packets) {
+	q.copy(m.layout.spans["ct_zone"], q.of(t.zoneField))
 	for _, changed := range m.run(at, t.exec, []*packets{q}) {
+		m.send(changed, t.effect, true, "ct_zone", "ct_mark", "ct_label")
 		if t.table >= 0 {
 			changed.stack, changed.resubmits = nil, 0
 			m.queue = append(m.queue, job{at.at, t.table, changed})
