@@ -39,7 +39,7 @@ func newDrift(shared *options) *cobra.Command {
 		RunE:              o.orInPod(o.isForPods, o.withNodes(o.run)),
 	}
 	command.Flags().BoolVar(&o.northd, "northd", false, "also compare the logical flows with what ovn-northd computes from the NB database")
-	detailFlag(command, &o.detail, "print each flow that differs")
+	detailFlag(command, &o.detail, "print each flow that differs, and what the differences do to packets")
 	o.runtimeFlag(command)
 	o.nodeFlag(command)
 	o.outputFlag(command)
@@ -52,7 +52,7 @@ func (o *driftOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 		if o.isForPods() && link.Linked(wd) {
 			return o.inPod(ctx, wd)
 		}
-		return drift.Check(ctx, wd, drift.Options{Runtime: o.runtime, Runtimes: runtimes(), Northd: o.northd,
+		return drift.Check(ctx, wd, drift.Options{Runtime: o.runtime, Runtimes: runtimes(), Northd: o.northd, Meaning: o.detail,
 			Chosen:   func(what string) { progress.note("%sruntime: %s", selected.Label(node), what) },
 			Progress: func(text string) { progress.print("%s%s", selected.Label(node), text) }})
 	})
@@ -80,6 +80,9 @@ func (o *driftOptions) inPod(ctx context.Context, wd *workdir.Dir) (*drift.Repor
 	args := []string{"drift"}
 	if o.northd {
 		args = append(args, "--northd")
+	}
+	if o.detail {
+		args = append(args, "--detail")
 	}
 	found := &drift.Report{}
 	return found, set.DocumentInPod(ctx, wd, found, args...)

@@ -64,7 +64,10 @@ func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, comp
 			report.Compared.Flows -= l.Flows
 		}
 	}
-	return c.report.fill(c, diff, either, changing)
+	if err := c.report.fill(c, diff, either, changing); err != nil || report.Verdict != Found || !c.options.Meaning {
+		return err
+	}
+	return c.judge(ctx, scratch, computed, diff)
 }
 
 // mostDumps bounds how often a state is read until it no longer changes.

@@ -27,6 +27,7 @@ type Options struct {
 	Runtime  string         // one of choose.Names
 	Runtimes runtime.Finder // where programs are looked for
 	Northd   bool           // compare the logical flows with what ovn-northd computes, too
+	Meaning  bool           // compute what the differences do to packets, too
 	Chosen   func(what string)
 	Progress func(text string)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/flowdiff"
+	"ovs-offline/answer/prove"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/versions"
 )
@@ -51,6 +52,9 @@ type Report struct {
 	// Changing lists what differs in the datapaths for which ovn-controller was installing flows while the
 	// node was collected: the databases and the flows are not of one moment.
 	Changing []Difference `json:"changing,omitempty"`
+
+	// Meaning is what Missing, Extra and Altered do to packets: their Before is what becomes of these by the recorded state, After by the computed one.
+	Meaning *prove.Meaning `json:"meaning,omitempty"`
 
 	LeftOut []LeftOut `json:"left_out,omitempty"`
 	Northd  *Northd   `json:"northd,omitempty"`

@@ -22,6 +22,9 @@ func (r *Report) Print(page *show.Page, prefix string, entries bool) {
 		page.Text("    (several logical flows or router ports match the same packets: the order in which ovn-controller sees them decides)\n")
 	}
 	list("on its way", r.Changing)
+	if r.Meaning != nil {
+		r.Meaning.Print(page, "  ", "should be")
+	}
 	if r.Verdict == Found {
 		page.Text("  next: on the node, ovn-appctl -t ovn-controller inc-engine/recompute (before OVN 21.03: recompute) computes all flows again:\n" +
 			"    what it corrects was lost when ovn-controller computed changes only\n")

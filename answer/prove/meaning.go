@@ -15,6 +15,8 @@ import (
 	"ovs-offline/answer/prove/symbolic"
 	"ovs-offline/internal/bdd"
 	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/show"
+	"ovs-offline/internal/terminal"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/pkg/openflow/flow"
 )
@@ -43,8 +45,11 @@ type Treated struct {
 	From     []string    `json:"from"`   // ports by which they enter
 	Family   string      `json:"family"` // IPv4, IPv6 or ARP
 	Criteria []Criterion `json:"criteria"`
-	Before   string      `json:"before"` // what becomes of them: "dropped", "to NAME"
-	After    string      `json:"after"`
+	// Before and After are what becomes of them, by the ends that differ: "to NAME", "not to NAME", "dropped" if they get nowhere.
+	Before string `json:"before"`
+	After  string `json:"after"`
+	// Effects are the other effects that differ, as the texts of actions.
+	Effects []string `json:"effects,omitempty"`
 	// Certain reports that all of them are treated differently, in a way that a trace shows. For others, that depends on a choice that the flows leave
 	// open, or shows in what other packets meet.
 	Certain bool `json:"certain"`
@@ -56,14 +61,14 @@ type Treated struct {
 	group bool
 }
 
-// Change is two states of a bridge that are to be compared.
+// Change is two states of a bridge that are to be compared. Name fills Ports and Known.
 type Change struct {
 	Older, Newer flowdiff.State
 	Ports        []BridgePort
 	Known        func(address string) string // what is known of an address; nil for nothing
 	Limit        time.Duration               // that the comparison may take
-	// Differs asks a real switch in both states whether it treats a packet differently, in the words of ofproto/trace; known is false if it has no answer. nil asks none.
-	Differs func(ctx context.Context, packet string) (differs, known bool, err error)
+	Trace        Trace                       // nil asks no real switch
+	NotAsked     string                      // why Trace is nil
 }
 
 // comparing is a comparison of two states of a bridge.
@@ -73,7 +78,6 @@ type comparing struct {
 	lines   []flowdiff.Line // that only one state has
 	meaning *Meaning
 	random  *rand.Rand
-	judged  int // ports, of each family
 }
 
 const (
@@ -81,6 +85,7 @@ const (
 	mostWays      = 100
 	partsOfWay    = 40
 	mostWitnesses = 200
+	shareOfPort   = 8 // of the time that one port may take
 	askedBeside   = 3 // packets of each port that are asked although nothing should differ
 )
 
@@ -91,19 +96,15 @@ func (c Change) Meaning(ctx context.Context) (*Meaning, error) {
 		q.meaning.Verdict = Same
 		return q.meaning, nil
 	}
+	if len(q.Ports) == 0 {
+		q.miss("the ports of the bridge are not known")
+	}
 	limited, cancel := context.WithTimeout(ctx, c.Limit)
 	defer cancel()
 	for _, family := range []symbolic.Family{symbolic.IPv4, symbolic.IPv6, symbolic.ARP} {
-		q.judged = 0
-		err := q.judgeFamily(limited, family)
-		switch {
-		case ctx.Err() != nil:
+		if err := q.judgeFamily(limited, family); ctx.Err() != nil {
 			return nil, ctx.Err()
-		case errors.Is(err, context.DeadlineExceeded):
-			q.miss(fmt.Sprintf("%s packets of %s were not judged within %v", family, phrase.Count(len(c.Ports)-q.judged, "port"), c.Limit))
-		case errors.Is(err, bdd.ErrTooLarge):
-			q.miss(fmt.Sprintf("%s packets of %s: %v", family, phrase.Count(len(c.Ports)-q.judged, "port"), err))
-		case err != nil:
+		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", family, err)
 		}
 	}
@@ -140,10 +141,10 @@ func carriedFields() []symbolic.Field {
 // judgeFamily compares what becomes of the packets of a family, for each port.
 func (q *comparing) judgeFamily(ctx context.Context, family symbolic.Family) error {
 	if !slices.ContainsFunc(q.lines, func(line flowdiff.Line) bool { return isOf(line, family) }) {
-		q.judged = len(q.Ports)
 		return nil // no packet of the family meets what differs
 	}
 	var m *symbolic.Machine
+	var late []string
 	for _, port := range q.Ports {
 		const large = 4_000_000 // nodes
 		if m == nil || m.Space().Size() > large {
@@ -152,10 +153,21 @@ func (q *comparing) judgeFamily(ctx context.Context, family symbolic.Family) err
 				return err
 			}
 		}
-		if _, err := q.judgePort(ctx, m, port); err != nil {
+		limited, cancel := context.WithTimeout(ctx, q.Limit/shareOfPort)
+		_, err := q.judgePort(limited, m, port)
+		cancel()
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			late = append(late, port.Name)
+		case errors.Is(err, bdd.ErrTooLarge):
+			q.miss(fmt.Sprintf("%s packets from %s: %v", family, port.Name, err))
+			m = nil
+		case err != nil:
 			return err
 		}
-		q.judged++
+	}
+	if len(late) > 0 {
+		q.miss(fmt.Sprintf("%s packets from %s were not judged in time (%v)", family, phrase.FirstNames(late), q.Limit))
 	}
 	return nil
 }
@@ -234,9 +246,10 @@ func (q *comparing) entering(m *symbolic.Machine, port BridgePort) (bdd.Set, err
 
 // way is packets of which the same differs.
 type way struct {
-	set     bdd.Set
-	effects []string // that differ
-	shows   bool     // a trace shows what differs
+	set               bdd.Set
+	gone, come, other []string // ends: see symbolic.Deviation
+	effects           []string // that differ
+	shows             bool     // a trace shows what differs
 }
 
 // chosen returns the packets of which a choice decides that the flows leave open.
@@ -263,54 +276,78 @@ func (q *comparing) divideWays(ctx context.Context, m *symbolic.Machine, port Br
 	all = space.Without(all, unknown)
 	ways := []way{{set: all}}
 	for _, d := range deviations {
-		for _, part := range []bdd.Set{d.Gone, d.Come, d.Other} {
+		shows := !d.Effect || strings.HasPrefix(d.To, "ct")
+		for i, part := range []bdd.Set{d.Gone, d.Come, d.Other} {
 			if len(ways) < mostWays {
-				ways = divided(space, ways, part, d)
+				ways = divided(space, ways, part, func(w *way) {
+					list := []*[]string{&w.gone, &w.come, &w.other}[i]
+					if d.Effect {
+						list = &w.effects
+					}
+					*list = append(slices.Clone(*list), d.To)
+					w.shows = w.shows || shows
+				})
 			}
 		}
+	}
+	for _, result := range []*symbolic.Result{before, after} { // tell those that are dropped from others
+		ways = divided(space, ways, arriving(space, result), func(*way) {})
 	}
 	for _, w := range ways {
 		if w.set == bdd.None {
 			continue
 		}
 		certain := w.shows && space.And(w.set, chosen(space, before, after)) == bdd.None
-		was, is := endsOf(space, before, w.set), endsOf(space, after, w.set)
-		if was == is {
-			was, is = was+" in another way", is+" ("+strings.Join(w.effects, "; ")+")"
-		}
-		if err := q.treated(ctx, m, port, w.set, Treated{Before: was, After: is, Certain: certain}); err != nil {
+		as := Treated{Certain: certain, Effects: w.effects}
+		as.Before = becomes(w.gone, w.come, w.other, space.And(w.set, arriving(space, before)) == bdd.None)
+		as.After = becomes(w.come, w.gone, w.other, space.And(w.set, arriving(space, after)) == bdd.None)
+		if err := q.treated(ctx, m, port, w.set, as); err != nil {
 			return bdd.None, err
 		}
 	}
 	return all, m.Space().Err()
 }
 
-// divided divides ways by whether packets are in a set, in which something differs.
-func divided(space *bdd.Space, ways []way, by bdd.Set, what symbolic.Deviation) (list []way) {
+// divided divides ways by whether packets are in a set, in which something differs that note adds.
+func divided(space *bdd.Space, ways []way, by bdd.Set, note func(w *way)) (list []way) {
 	for _, w := range ways {
 		in := space.And(w.set, by)
-		if rest := space.Without(w.set, in); rest != bdd.None {
-			list = append(list, way{rest, w.effects, w.shows})
+		rest := w
+		if rest.set = space.Without(w.set, in); rest.set != bdd.None {
+			list = append(list, rest)
 		}
-		if in != bdd.None {
-			list = append(list, way{in, append(slices.Clone(w.effects), what.To), w.shows || !what.Effect || strings.HasPrefix(what.To, "ct")})
+		if w.set = in; in != bdd.None {
+			note(&w)
+			list = append(list, w)
 		}
 	}
 	return list
 }
 
-// endsOf says in words where packets get.
-func endsOf(space *bdd.Space, result *symbolic.Result, set bdd.Set) string {
-	var ends []string
+// arriving returns the packets that get to an end.
+func arriving(space *bdd.Space, result *symbolic.Result) bdd.Set {
+	set := bdd.None
 	for _, s := range result.Sent {
-		if !s.Effect && space.And(s.Set, set) != bdd.None && !slices.Contains(ends, s.To) {
-			ends = append(ends, s.To)
+		if !s.Effect {
+			set = space.Or(set, s.Set)
 		}
 	}
-	if len(ends) == 0 {
+	return set
+}
+
+// becomes says in words what becomes of packets in one state: to which ends they get only there, only in the other state, and in both in other forms.
+func becomes(here, there, other []string, dropped bool) string {
+	switch {
+	case dropped:
 		return "dropped"
+	case len(here) > 0:
+		return "to " + phrase.FirstNames(here)
+	case len(there) > 0:
+		return "not to " + phrase.FirstNames(there)
+	case len(other) > 0:
+		return "to " + phrase.FirstNames(other) + " with other headers"
 	}
-	return "to " + phrase.FirstNames(ends)
+	return "the same ends"
 }
 
 // treated adds packets that are treated differently, and asks a real switch about some.
@@ -365,33 +402,51 @@ func (q *comparing) askBeside(ctx context.Context, m *symbolic.Machine, port Bri
 
 // ask asks the switch about a packet that it should treat differently in both states, or not.
 func (q *comparing) ask(ctx context.Context, packet string, differs bool) error {
-	if q.Differs == nil || q.meaning.Asked >= mostWitnesses {
+	if q.Trace == nil || q.meaning.Asked >= mostWitnesses {
 		return nil
 	}
 	parsed, err := flow.Parse(packet)
 	if err != nil {
 		return fmt.Errorf("packet %s: %w", packet, err)
 	}
-	got, known, err := q.Differs(ctx, parsed.Input())
-	if err != nil || !known {
-		return err
+	var did [2][]string
+	for i := range did {
+		printed, err := q.Trace(ctx, i == 1, parsed.Input())
+		if err == nil {
+			did[i], err = treatments(printed)
+		}
+		if err != nil {
+			return fmt.Errorf("packet %s: %w", packet, err)
+		}
 	}
 	q.meaning.Asked++
-	if got != differs {
+	if slices.Equal(did[0], did[1]) == differs {
 		q.meaning.Disagree = append(q.meaning.Disagree, packet)
 	}
 	return nil
 }
 
+// rank returns where a set belongs in a list: those whose ends differ come first, and those in frames to a group last.
+func (t Treated) rank() (rank int) {
+	if t.Before == t.After {
+		rank += 2
+	}
+	if t.group {
+		rank++
+	}
+	return rank
+}
+
 // finish sorts the sets, the largest first, and writes the verdict.
 func (q *comparing) finish() {
 	p := q.meaning
+	if q.NotAsked != "" {
+		q.assume("that the tables do what they say, since no real switch could be asked: " + q.NotAsked)
+	}
+	q.assume("copies of a packet at one port count as one")
 	q.assume("packets that open a connection, in whole frames: of TCP those with SYN alone, of ICMP echo requests")
 	slices.SortStableFunc(p.Packets, func(a, b Treated) int {
-		if a.group != b.group {
-			return map[bool]int{true: 1, false: -1}[a.group]
-		}
-		return cmp.Compare(b.share, a.share)
+		return cmp.Or(a.rank()-b.rank(), cmp.Compare(b.share, a.share))
 	})
 	if len(p.Packets) > mostTreated {
 		p.Packets, p.More = p.Packets[:mostTreated], true
@@ -406,5 +461,35 @@ func (q *comparing) finish() {
 		p.Verdict = Differs
 	default:
 		p.Verdict = Same
+	}
+}
+
+// Print prints the meaning for people, with a word for what becomes of packets in the second state.
+func (p *Meaning) Print(page *show.Page, indent, second string) {
+	switch {
+	case len(p.Packets) == 0 && p.Verdict == Undetermined:
+		page.Text("%smeaning: UNDETERMINED: %s\n", indent, terminal.Escape(p.Missing[0]))
+	case len(p.Packets) == 0:
+		page.Text("%smeaning: no packet behaves differently\n", indent)
+	}
+	const most = 5
+	for _, t := range p.Packets[:min(most, len(p.Packets))] {
+		text := fmt.Sprintf("from %s, %s, %s: %s; %s: %s", phrase.FirstNames(t.From), t.Family, t.text, t.Before, second, t.After)
+		if len(t.Effects) > 0 && t.Before == t.After {
+			text += ", with another effect: " + phrase.Shorten(t.Effects[0], 60)
+		}
+		page.Text("%smeaning: %s\n", indent, terminal.Escape(text))
+	}
+	if p.More || len(p.Packets) > most {
+		page.Text("%s  and smaller sets\n", indent)
+	}
+	for _, text := range p.Missing {
+		page.Text("%s  not judged: %s\n", indent, terminal.Escape(text))
+	}
+	if p.Asked > 0 {
+		page.Text("%s  proof: %s asked of a real switch in both states: %d disagree\n", indent, phrase.Count(p.Asked, "packet"), len(p.Disagree))
+	}
+	for _, text := range p.Assumed {
+		page.Text("%s  assumed: %s\n", indent, terminal.Escape(text))
 	}
 }

@@ -91,10 +91,7 @@ func (p *prover) prove(ctx context.Context, from names.Endpoint) (*Proof, error)
 		return nil, err
 	}
 	q.proof = &Proof{Question: fmt.Sprintf("%s -> %s", from.Name, p.target()), Assumed: []string{}, Families: []Family{}, Node: q.fromOn, Bridge: q.from.Bridge, InPort: q.from.Number,
-		own: []string{from.MAC}, known: holderOf(p.session.Names())}
-	for _, ip := range append(from.IPs, linkLocal(from.MAC)) {
-		q.proof.own = append(q.proof.own, ip.String())
-	}
+		own: ownOf(from), known: holderOf(p.session.Names())}
 	for _, family := range []symbolic.Family{symbolic.IPv4, symbolic.IPv6, symbolic.ARP} {
 		wanted, ok := wantedOf(family, p.question)
 		if !ok || p.question.Family != 0 && p.question.Family != familyNumber(family) {

@@ -237,7 +237,7 @@ func (c Criterion) text(protocol string, own []string, known func(address string
 		if none {
 			return ""
 		}
-	case "nd_target", "nd_sll", "nd_tll":
+	case "nd_target", "nd_sll", "nd_tll", "tun_id", "tun_metadata0":
 		if none {
 			return ""
 		}
@@ -251,7 +251,7 @@ func (c Criterion) text(protocol string, own []string, known func(address string
 		}
 	}
 	name := map[string]string{"dl_dst": "to MAC", "dl_src": "from MAC", "nw_src": "from", "nw_dst": "to", "ipv6_src": "from", "ipv6_dst": "to", "tp_src": "source port",
-		"tp_dst": "port", "nw_ttl": "TTL", "vlan_tci": "VLAN TCI", "arp_spa": "sender", "arp_tpa": "target", "arp_sha": "sender MAC", "arp_tha": "target MAC", "nw_tos": "TOS"}[c.Field]
+		"tp_dst": "port", "nw_ttl": "TTL", "vlan_tci": "VLAN TCI", "arp_spa": "sender", "arp_tpa": "target", "arp_sha": "sender MAC", "arp_tha": "target MAC", "nw_tos": "TOS", "tun_id": "tunnel key"}[c.Field]
 	return cmp.Or(name, c.Field) + " " + c.values(known)
 }
 

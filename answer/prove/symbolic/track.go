@@ -101,7 +101,7 @@ func (m *Machine) setOriginal(q *packets, reply bool) {
 func (m *Machine) recirculate(at point, t track, q *packets) {
 	q.copy(m.layout.spans["ct_zone"], q.of(t.zoneField))
 	for _, changed := range m.run(at, t.exec, []*packets{q}) {
-		m.send(changed, t.effect, true, "ct_zone", "ct_mark", "ct_label")
+		m.send(changed, t.effect, true, "ct_*")
 		if t.table >= 0 {
 			changed.stack, changed.resubmits = nil, 0
 			m.queue = append(m.queue, job{at.at, t.table, changed})
