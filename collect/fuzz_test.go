@@ -38,3 +38,23 @@ func FuzzHostTexts(f *testing.F) {
 		}
 	})
 }
+
+// FuzzMustGather reads any text as the time and as a resource of a must-gather: a time stands in the text.
+func FuzzMustGather(f *testing.F) {
+	f.Add("2026-05-07 06:44:05.386123 +0000 UTC m=+0.1\n2026-05-07 06:45:05 +0000 UTC\n")
+	f.Add("kind: Pod\nmetadata: {name: ovnkube-node-x}\nspec:\n  nodeName: n1\n  containers: [{name: ovn-controller, image: i}]\n")
+	f.Add("kind: Node\nmetadata:\n  name: n1\n  annotations: {k8s.ovn.org/node-chassis-id: c}\n")
+	f.Add("a: &a [*a, *a]\nkind: Pod\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if at := lastTime(text).At; !at.IsZero() && !strings.Contains(text, at.Format("2006-01-02 ")) {
+			t.Errorf("%q is of %v", text, at)
+		}
+		l := &looseReader{nodeOfPod: map[string]string{}, imageOfNode: map[string]string{}, nodeOfSystem: map[string]string{}}
+		l.addObject([]byte(text))
+		for system, name := range l.nodeOfSystem {
+			if system == "" {
+				t.Errorf("%q: the node %q has no system-id", text, name)
+			}
+		}
+	})
+}

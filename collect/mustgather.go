@@ -95,9 +95,15 @@ func (l *looseReader) addResource(name string, _ identity) error {
 	if err != nil {
 		return err
 	}
+	l.addObject(raw)
+	return nil
+}
+
+// addObject takes a resource of the API.
+func (l *looseReader) addObject(raw []byte) {
 	var resource resource
 	if yaml.Unmarshal(raw, &resource) != nil {
-		return nil
+		return
 	}
 	switch {
 	case resource.Kind == "Pod":
@@ -110,7 +116,6 @@ func (l *looseReader) addResource(name string, _ identity) error {
 	case resource.Kind == "Node" && resource.Metadata.Annotations[chassisAnnotation] != "":
 		l.nodeOfSystem[resource.Metadata.Annotations[chassisAnnotation]] = resource.Metadata.Name
 	}
-	return nil
 }
 
 // hostOf returns the node whose pod a database was read in: the pod's name if the
@@ -141,10 +146,14 @@ func readTimestamp(file archive.File) recording.Moment {
 	if err != nil || file.Size > 1024 {
 		return recording.Moment{}
 	}
-	var moment recording.Moment
-	for line := range strings.Lines(string(raw)) {
-		text := strings.TrimSuffix(timestamp.FindString(line), " +0000 UTC")
-		if at, err := time.Parse("2006-01-02 15:04:05.999999999", text); err == nil {
+	return lastTime(string(raw))
+}
+
+// lastTime returns the last time in a text.
+func lastTime(text string) (moment recording.Moment) {
+	for line := range strings.Lines(text) {
+		found := strings.TrimSuffix(timestamp.FindString(line), " +0000 UTC")
+		if at, err := time.Parse("2006-01-02 15:04:05.999999999", found); err == nil {
 			moment.At = at
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"ovs-offline/answer/rule"
 	"ovs-offline/answer/trace/conntrack"
+	"ovs-offline/collect"
 	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/iproute"
@@ -27,6 +29,7 @@ import (
 	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/pkg/ovsdb/raft"
 	"ovs-offline/snapshot/rules"
+	"ovs-offline/workdir"
 	"ovs-offline/workdir/netns"
 	"ovs-offline/workdir/recording"
 	"ovs-offline/workdir/services"
@@ -56,6 +59,33 @@ func ofFile(read func(path string)) func(string) {
 			log.Fatal(err)
 		}
 		read(path)
+	}
+}
+
+// ofSource returns a reader of a folder of files, which a collector reads: the one at a path has the text, and another is a dump
+// of flows.
+func ofSource(path string) func(string) {
+	return func(text string) {
+		dir, err := os.MkdirTemp("", "growth-")
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		for path, text := range map[string]string{path: text, "sosreport-a/sos_commands/openvswitch/ovs-ofctl_dump-flows_br1": flowLine} {
+			file := filepath.Join(dir, "source", path)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+				log.Fatal(err)
+			}
+		}
+		wd, err := workdir.Lock(filepath.Join(dir, "workdir"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer wd.Unlock()
+		source := collect.Files{Paths: []string{filepath.Join(dir, "source")}}
+		if _, _, err := collect.Collect(context.Background(), wd, source, collect.Options{}); err != nil {
+			log.Fatal(err)
+		}
 	}
 }
 
@@ -145,6 +175,11 @@ func hostReaders() []reader {
 			func(text string) { _, _, _ = conntrack.Read(strings.NewReader(text)) }},
 		{"sysctl", "net.ipv4.conf.eth1.rp_filter = 1\n", func(text string) { netns.Sysctls(text) }},
 		{"packages", "ii  openvswitch1:amd64  3.1.0-1  amd64  text\n", func(text string) { rule.ParsePackages(text) }},
+		{"certificates, with a whole collection", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\nnotAfter=May  7 06:44:05 2036 GMT\n", ofSource("sosreport-a/etc/openvswitch/a.pem")},
+		{"manifest of sos, likewise", `{"components":{"report":{"plugins":{"openvswitch":{"commands":[{"exec":"/usr/bin/ovs-ofctl dump-flows br1","filepath":"a1"}]}}}}}` + "\n",
+			ofSource("sosreport-a/sos_reports/manifest.json")},
+		{"resources of must-gather, likewise", "kind: Pod\nmetadata: {name: ovnkube-node-1}\nspec:\n  nodeName: n1\n  containers: [{name: ovn-controller, image: i1}]\n",
+			ofSource("must-gather/namespaces/openshift-ovn-kubernetes/pods/ovnkube-node-1/ovnkube-node-1.yaml")},
 		{"appctl: bonds, trees, tables", "---- bond1 ----\nbond_mode: active-backup\nmember eth1: enabled\n  may_enable: true\n port  VLAN  MAC                Age\n    1     1  00:00:00:00:00:01    1\n", func(text string) {
 			for range appctl.Bonds(text) {
 			}
