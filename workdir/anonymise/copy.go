@@ -94,7 +94,7 @@ func (c *copier) copyAll(ctx context.Context, nodes []bundle.Workdir, progress f
 		result.Nodes = append(result.Nodes, copied)
 	}
 	result.Map, result.Remarks = c.mapping(), c.remarks
-	if n := len(found.uuids); n > 0 {
+	if n := len(slices.DeleteFunc(sortedKeys(found.uuids), found.isSystemID)); n > 0 {
 		result.Remarks = append(result.Remarks, fmt.Sprintf("the first %d digits of %s stay, because cookies of flows have them: "+
 			"two bundles of one deployment can be joined by them", keptDigits, phrase.Count(n, "UUID")))
 	}
