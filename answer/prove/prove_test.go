@@ -348,7 +348,11 @@ func openIdle(t *testing.T, recorded *sets.Set) *trace.Session {
 // TestEverySender compares, for all senders of a target, the verdicts with what trace says of one packet of each.
 func TestEverySender(t *testing.T) {
 	session, _ := open(t, "openstack")
-	document, err := Ask(t.Context(), session, trace.Between{From: "*", To: "vm2:22"}, func(int, int) {})
+	question := trace.Between{From: "vm[1-5]", To: "vm2:22", Question: names.Question{Family: 4}}
+	if sweep.Whole() {
+		question.From, question.Family = "*", 0
+	}
+	document, err := Ask(t.Context(), session, question, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +373,7 @@ func TestEverySender(t *testing.T) {
 			t.Errorf("%s: %s %v; trace says %s\n%s", proof.Question, proof.Verdict, proof.Missing, a.Verdict, out.String())
 		}
 	}
-	want := fmt.Sprintf("POSSIBLE  * -> vm2:22: %d of %d senders get packets there\n", possible, len(document.Proofs))
+	want := fmt.Sprintf("POSSIBLE  %s -> vm2:22: %d of %d senders get packets there\n", question.From, possible, len(document.Proofs))
 	if possible == 0 || possible == len(document.Proofs) || !strings.HasPrefix(out.String(), want) {
 		t.Errorf("want %s\n%s", want, out.String())
 	}
