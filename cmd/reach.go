@@ -42,15 +42,15 @@ func newReach(shared *options) *cobra.Command {
 			"families are asked about over IPv4, or with -6 over IPv6.\n\n" +
 			"With OLD and NEW, two folders with running replicas, only the pairs whose verdict changed are\n" +
 			"shown, with the rule before and after.\n\n" +
-			"--prove [FROM] TO[:PORT] [PROTOCOL] follows all packets at once that FROM can send to open a connection:\n" +
-			"IMPOSSIBLE if none gets to TO, or POSSIBLE with the sets of those that do. With a port or a protocol,\n" +
-			"only packets count that arrive for TO's own address. FROM may be a glob pattern; with TO\n" +
-			"alone, the answer is about every sender. Packets of each set, and others, are asked of the\n" +
+			"--prove [FROM] TO[:PORT] [PROTOCOL] follows all packets at once that FROM can send to open a\n" +
+			"connection: IMPOSSIBLE if none gets to TO, or POSSIBLE with the sets of those that do. With a port\n" +
+			"or a protocol, only packets count that arrive for TO's own address. FROM may be a glob pattern;\n" +
+			"with TO alone, the answer is about every sender. Packets of each set, and others, are asked of the\n" +
 			"replicas; if one has another end, the verdict is UNDETERMINED. Where no replica runs, the verdict\n" +
 			"rests on the recorded flows alone, and says so. --ct est and --ct est,rpl ask about further packets\n" +
 			"and answers of connections, and --ct recorded about all packets, with the recorded connections.\n\n" +
-			"Exit code 3: a verdict is UNDETERMINED, or a proof is not witnessed. Verdicts that depend on a node whose replica does\n" +
-			"not run are UNDETERMINED too; a warning names the node.\n" +
+			"Exit code 3: a verdict is UNDETERMINED, or a proof is not witnessed. Verdicts that depend on a node\n" +
+			"whose replica does not run are UNDETERMINED too; a warning names the node.\n" +
 			"Exit code 4: a verdict of NEW differs from that of OLD.",
 		Example: "  ovs-offline -w nodes reach\n" +
 			"  ovs-offline -w nodes reach --from 'ns1/*' --port tcp/80,icmp --services\n" +
