@@ -22,7 +22,7 @@ RELEASE_URL ?= https://example.org/ovs-offline/$(VERSION)
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: build env man install dist demo quick test sweep kubernetes test-k8s test-ovnkube test-kubeovn test-versions test-kernel test-ovn test-hotsos fuzz fidelity bench docs lint sbom vulnerabilities deps test-deps
+.PHONY: build env man install dist demo quick test sets sweep kubernetes test-k8s test-ovnkube test-kubeovn test-versions test-kernel test-ovn test-hotsos fuzz fidelity bench docs lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-s -w -X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -48,8 +48,8 @@ dist: man
 demo: deps build
 	scripts/demo build/ovs-offline
 
-# Tests start real daemons, and wait for them: three packages at a time keep two cores busy. testrun records the sets of the
-# lab, if what makes them has changed, and ends what tests leave. The packages that take longest begin, so that none of them
+# Tests start real daemons, and wait for them: three packages at a time keep two cores busy. testrun takes the kept sets of
+# the lab, or records them if what makes them has changed, and ends what tests leave. The packages that take longest begin, so that none of them
 # runs alone at the end. make lint vets, and no test reads the symbols of a program. Results of unchanged packages whose tests
 # do not call ovs.Need come from Go's test cache.
 TESTED = --format pkgname-and-test-fails --format-hide-empty-pkg
@@ -59,10 +59,15 @@ test: test-deps build/testrun
 	build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/test.json -- $(UNVETTED) -p 3 -timeout 45m $(PACKAGES)
 	@scripts/figures build/test.json
 
-# All rows of all tests: what `make test` has of each shape and each kind of truth, and the products of these. CI does not
-# run it.
+# The sets of the lab as a machine with Debian 12 records them, for all who test. After a change of what makes them, the
+# new archive belongs into the same commit.
+sets: deps test-deps
+	go run ./scripts/sets keep .
+
+# All rows of all tests, with sets that are recorded anew: what `make test` has of each shape and each kind of truth, and the
+# products of these. CI does not run it.
 sweep: test-deps build/testrun
-	OVS_OFFLINE_SWEEP=1 build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/sweep.json -- $(UNVETTED) -count=1 -p 3 -timeout 90m $(PACKAGES)
+	OVS_OFFLINE_SWEEP=1 build/testrun -sets build/sets -anew $(GOTESTSUM) $(TESTED) --jsonfile build/sweep.json -- $(UNVETTED) -count=1 -p 3 -timeout 90m $(PACKAGES)
 	@scripts/figures build/sweep.json
 
 build/testrun: $(shell find scripts/testrun test/oracle/sets internal/filelock -name '*.go')

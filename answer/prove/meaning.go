@@ -230,7 +230,7 @@ func (q *comparing) judgePort(ctx context.Context, m *symbolic.Machine, port Bri
 
 // entering returns the packets that enter by a port and open a connection.
 func (q *comparing) entering(m *symbolic.Machine, port BridgePort) (bdd.Set, error) {
-	begin, err := opening(m, m.Family())
+	begin, err := followed(m, m.Family(), symbolic.Tracking{})
 	if err != nil || port.Tunnel {
 		return m.Space().And(begin, m.Valid()), err
 	}

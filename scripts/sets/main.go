@@ -2,8 +2,8 @@
 // datapath, and those with network namespaces that run there too), and writes the capture
 // of each node, and which packets were sent and where they came out. With all, each set has
 // a folder of its own in DIR, in place of an earlier one. Run it from the top of the
-// repository. With cached, it prints the folder below DIR that holds all, and records them only if what makes them has
-// changed. With --kernel, a set with network namespaces needs LAB_RELAY, the path of the
+// repository. With cached, it prints the folder below DIR that holds all: the kept ones, or recorded ones if what makes them has
+// changed. With keep, it records all anew and keeps them in the repository at DIR. With --kernel, a set with network namespaces needs LAB_RELAY, the path of the
 // program that is built from test/oracle/sets/relay.
 package main
 
@@ -27,7 +27,7 @@ func main() {
 	root := flag.String("root", "", "the root file system of another release")
 	kernel := flag.Bool("kernel", false, "on the kernel's datapath, in a guest of scripts/kernel/guest")
 	flag.Usage = func() {
-		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT | --kernel] all|cached|%s DIR\n", strings.Join(slices.Concat(sets.Names(), sets.NamespaceNames(), sets.OwnNames(), sets.VRFNames(), sets.KernelNames()), "|"))
+		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT | --kernel] all|cached|keep|%s DIR\n", strings.Join(slices.Concat(sets.Names(), sets.NamespaceNames(), sets.OwnNames(), sets.VRFNames(), sets.KernelNames()), "|"))
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -46,6 +46,8 @@ func runAll(ctx context.Context, o sets.Options, dir string) error {
 	case "all":
 	case "cached":
 		return cached(ctx, dir)
+	case "keep":
+		return sets.Keep(ctx, dir, os.Stdout)
 	default:
 		return sets.Record(ctx, o, dir, os.Stdout)
 	}
@@ -71,13 +73,13 @@ func runAll(ctx context.Context, o sets.Options, dir string) error {
 	return nil
 }
 
-// cached prints the folder below dir that holds all sets, and what is done about them to standard error.
+// cached prints the folder below dir that holds all sets; what is done about them goes to standard error.
 func cached(ctx context.Context, dir string) error {
 	top, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	folder, err := sets.Cached(ctx, top, filepath.Join(top, dir), os.Stderr)
+	folder, err := sets.Cached(ctx, top, filepath.Join(top, dir), false, os.Stderr)
 	fmt.Println(folder)
 	return err
 }

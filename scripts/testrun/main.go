@@ -26,16 +26,17 @@ import (
 
 func main() {
 	cached := flag.String("sets", "", "the folder in which sets are kept from run to run")
+	anew := flag.Bool("anew", false, "record the sets in any case")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: testrun [-sets DIR] COMMAND [ARG...]")
+		fmt.Fprintln(os.Stderr, "usage: testrun [-sets DIR [-anew]] COMMAND [ARG...]")
 		os.Exit(2)
 	}
 	if code, contained := contain(); contained {
 		os.Exit(code)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *cached, flag.Args())
+	err := run(ctx, *cached, *anew, flag.Args())
 	stop()
 	if exit, isExit := errors.AsType[*exec.ExitError](err); isExit && exit.Exited() {
 		os.Exit(exit.ExitCode())
@@ -47,7 +48,7 @@ func main() {
 }
 
 // run runs the command in a folder of its own, and ends what it leaves.
-func run(ctx context.Context, cached string, argv []string) (err error) {
+func run(ctx context.Context, cached string, anew bool, argv []string) (err error) {
 	folder, err := begin()
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func run(ctx context.Context, cached string, argv []string) (err error) {
 		if err != nil {
 			return err
 		}
-		recorded, err := sets.Cached(ctx, top, filepath.Join(top, cached), os.Stdout)
+		recorded, err := sets.Cached(ctx, top, filepath.Join(top, cached), anew, os.Stdout)
 		if err != nil {
 			return err
 		}

@@ -33,10 +33,15 @@ func makers() []string {
 	return []string{"scripts/lab", "test/oracle/sets", "answer/trace/frame", "internal/unixctl", "internal/command"}
 }
 
+// readers are the files of this package that work with sets when they are recorded.
+func readers() []string {
+	return []string{"cache.go", "copies.go", "kept.go", "once.go", "renumber.go", "workdirs.go"}
+}
+
 // tools are the programs whose versions decide what a set holds, each with the option that prints its version.
 func tools() [][]string {
 	return [][]string{{"ovs-vswitchd", "--version"}, {"ovsdb-server", "--version"}, {"ovn-northd", "--version"}, {"ovn-controller", "--version"},
-		{"iptables", "--version"}, {"nft", "--version"}, {"ipset", "--version"}, {"conntrack", "--version"}, {"ip", "-V"}, {"/usr/bin/python3", "-c", "import sos; print(sos.__version__)"}, {"uname", "-r"}}
+		{"iptables", "--version"}, {"nft", "--version"}, {"ipset", "--version"}, {"conntrack", "--version"}, {"ip", "-V"}, {"/usr/bin/python3", "-c", "import sos; print(sos.__version__)"}}
 }
 
 // Available returns the names of the sets that can run on this machine, and why others cannot, "" if all can.
@@ -53,22 +58,52 @@ func Available() (names []string, missing string) {
 }
 
 // Cached returns the folder below dir that holds the available sets, a folder each, and a node of each topology alone,
-// as what is installed and what is below top, the repository, make them. It is named for a hash of all of that. All are
-// recorded if the folder is missing, or does not hold just what was written into it. What is done goes to out.
-func Cached(ctx context.Context, top, dir string, out io.Writer) (string, error) {
-	names, missing := Available()
-	if missing != "" {
-		fmt.Fprintln(out, missing)
-	}
-	recipe, err := madeOf(ctx, top, names)
+// as what is installed and what is below top, the repository, make them. It is named for a hash of all of that. If the
+// folder is missing, or does not hold just what was written into it, it is filled with the kept sets, or all are recorded
+// if these were made by something else or anew is set. What is done goes to out.
+func Cached(ctx context.Context, top, dir string, anew bool, out io.Writer) (string, error) {
+	recipe, names, err := recipeOf(ctx, top, out)
 	if err != nil {
 		return "", err
 	}
 	folder := filepath.Join(dir, fmt.Sprintf("%.16x", sha256.Sum256([]byte(recipe))))
+	if anew {
+		if err := os.RemoveAll(folder); err != nil {
+			return "", err
+		}
+	}
 	return folder, keep(folder, recipe, out, func(staged string) error {
-		return recordAll(ctx, filepath.Join(top, "scripts/lab/lab"), names, staged, &lines{out: out})
+		used := false
+		if !anew {
+			if used, err = unpackKept(ctx, top, recipe, staged, out); err != nil {
+				return err
+			}
+		}
+		if !used {
+			if err := recordAll(ctx, labOf(top), names, staged, &lines{out: out}); err != nil {
+				return err
+			}
+		}
+		if !HasSos() {
+			return nil
+		}
+		fmt.Fprintln(out, "sets: a node alone, by sos as well")
+		return recordWithSos(ctx, labOf(top), filepath.Join(staged, nodesFolder, sosFolder))
 	})
 }
+
+// recipeOf returns the names of the available sets, and all that decides what they hold. out has what is not available.
+func recipeOf(ctx context.Context, top string, out io.Writer) (recipe string, names []string, err error) {
+	names, missing := Available()
+	if missing != "" {
+		fmt.Fprintln(out, missing)
+	}
+	recipe, err = madeOf(ctx, top, names)
+	return recipe, names, err
+}
+
+// labOf returns the path of the lab's program.
+func labOf(top string) string { return filepath.Join(top, "scripts/lab/lab") }
 
 // recordAll records the sets of these names, and a node of each topology alone, into folders of their own. Two are recorded at a time: each
 // waits for its daemons and packets much of its time.
@@ -85,15 +120,6 @@ func recordAll(ctx context.Context, lab string, names []string, staged string, o
 			err := recordNode(ctx, lab, topology, filepath.Join(staged, nodesFolder, topology))
 			if err == nil {
 				fmt.Fprintln(out, "a node alone:", topology)
-			}
-			return err
-		})
-	}
-	if HasSos() {
-		group.Go(func() error {
-			err := recordWithSos(ctx, lab, filepath.Join(staged, nodesFolder, sosFolder))
-			if err == nil {
-				fmt.Fprintln(out, "a node alone, by sos as well")
 			}
 			return err
 		})
@@ -210,7 +236,8 @@ func madeOf(ctx context.Context, top string, names []string) (string, error) {
 	fmt.Fprintln(&b, "sets", strings.Join(names, " "))
 	for _, folder := range makers() {
 		err := filepath.WalkDir(filepath.Join(top, folder), func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() || strings.HasSuffix(path, "_test.go") {
+			isReader := folder == "test/oracle/sets" && slices.Contains(readers(), e.Name())
+			if err != nil || e.IsDir() || isReader || strings.HasSuffix(path, "_test.go") || path == filepath.Join(top, keptFile) {
 				return err
 			}
 			sum, err := sumOf(path)
