@@ -71,6 +71,7 @@ func wordsOfCommands() map[string]words {
 		"translate": {args: []string{"translate"}, stdin: "in_port(1)\n", files: [][]string{{"translate"}}},
 		"what-if": {args: []string{"what-if", "--", "ovn-nbctl", "ls-add", "new"},
 			files: [][]string{{"what-if", "--file", "FIFO"}, {"what-if", "--file", "-"}, {"what-if", "--nb", "FIFO"}}},
+		"why":             {args: []string{"why", "p-vm1", "p-vm2"}},
 		"completion bash": {args: []string{"completion", "bash"}}, "completion zsh": {args: []string{"completion", "zsh"}},
 		"completion fish":       {args: []string{"completion", "fish"}},
 		"completion powershell": {args: []string{"completion", "powershell"}},
