@@ -10,7 +10,7 @@ import (
 	"ovs-offline/replica/scratch"
 )
 
-// judge computes what the differences of the report do to packets: those that are left out, or may be either, count as none.
+// judge computes what the differences of the report do to packets. It does not count differences that the report leaves out.
 func (c *comparison) judge(ctx context.Context, running *scratch.Scratch, computed flowdiff.State, diff flowdiff.Diff) error {
 	c.options.progress("what the differences mean")
 	change := prove.Change{Older: recordedWithout(c.node.state, computed, diff), Newer: computed}

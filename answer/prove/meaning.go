@@ -182,7 +182,7 @@ func isOf(line flowdiff.Line, family symbolic.Family) bool {
 	return true
 }
 
-// judgePort compares what becomes of the packets of a port, and returns those of which something may differ.
+// judgePort compares where both states send the packets of a port, and returns the packets that they may treat differently.
 func (q *comparing) judgePort(ctx context.Context, m *symbolic.Machine, port BridgePort) (bdd.Set, error) {
 	begin, err := q.entering(m, port)
 	if err != nil {
