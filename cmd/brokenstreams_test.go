@@ -72,6 +72,7 @@ func wordsOfCommands() map[string]words {
 		"what-if": {args: []string{"what-if", "--", "ovn-nbctl", "ls-add", "new"},
 			files: [][]string{{"what-if", "--file", "FIFO"}, {"what-if", "--file", "-"}, {"what-if", "--nb", "FIFO"}}},
 		"why":             {args: []string{"why", "p-vm1", "p-vm2"}},
+		"bisect":          {args: []string{"bisect", "p-vm1", "p-vm2"}},
 		"completion bash": {args: []string{"completion", "bash"}}, "completion zsh": {args: []string{"completion", "zsh"}},
 		"completion fish":       {args: []string{"completion", "fish"}},
 		"completion powershell": {args: []string{"completion", "powershell"}},

@@ -120,7 +120,7 @@ func addCommands(root *cobra.Command, o *options) {
 	}{
 		{"Collect:", []*cobra.Command{newCollect(o), newCollectK8s(o), newInspect(o)}},
 		{"Run a replica:", []*cobra.Command{newStart(o), newStatus(o), newReport(o), newShow(o), newExec(o), newShell(o), newLogs(o), newList(o), newStop(o)}},
-		{"Ask:", []*cobra.Command{newCheck(o), newWhy(o), newTrace(o), newReach(o), newDrift(o), newCluster(o), newSlow(o), newWhatIf(o), newShrink(o), newCompare(o), newHistory(o), newTimeline(o), newFlows(o), newTop(o), newDiff(o), newGraph(o), newTranslate(o)}},
+		{"Ask:", []*cobra.Command{newCheck(o), newWhy(o), newTrace(o), newReach(o), newDrift(o), newCluster(o), newSlow(o), newBisect(o), newWhatIf(o), newShrink(o), newCompare(o), newHistory(o), newTimeline(o), newFlows(o), newTop(o), newDiff(o), newGraph(o), newTranslate(o)}},
 		{"Share:", []*cobra.Command{newSave(o), newLoad(o), newMCP(o)}},
 		{"Prepare this machine:", []*cobra.Command{newDoctor(o), newImage(o)}},
 	} {

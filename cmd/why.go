@@ -2,9 +2,6 @@ package cmd
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +12,6 @@ import (
 	"ovs-offline/answer/why"
 	"ovs-offline/replica/set"
 	"ovs-offline/snapshot"
-	"ovs-offline/snapshot/names"
 )
 
 type whyOptions struct {
@@ -28,12 +24,7 @@ func newWhy(shared *options) *cobra.Command {
 	o := &whyOptions{options: shared}
 	command := &cobra.Command{
 		Use: "why FROM TO[:PORT] [PROTOCOL]", Short: "Say why a packet does not arrive, in one sentence",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 || len(args) > 3 || len(args) == 3 && !slices.Contains(names.Protocols(), args[2]) {
-				return fmt.Errorf("why takes FROM, TO[:PORT], and if wanted a protocol: %s", strings.Join(names.Protocols(), ", "))
-			}
-			return nil
-		},
+		Args: betweenArgs("why"),
 		Long: "Trace a packet and the reply to it, check what was collected, and say what keeps the packet from\n" +
 			"arriving: the first line is the cause. Below it are what shows it, what else is wrong on the way, what\n" +
 			"to do next, and what was ruled out. FROM, TO and PROTOCOL are those of trace. Replicas that do not run\n" +
@@ -56,10 +47,7 @@ func newWhy(shared *options) *cobra.Command {
 }
 
 func (o *whyOptions) run(ctx context.Context, selected *set.Set, args []string) error {
-	o.question.From, o.question.To = args[0], args[1]
-	if len(args) == 3 {
-		o.question.Protocol = args[2]
-	}
+	setPacket(&o.question, args)
 	if err := o.startAll(ctx, selected); err != nil {
 		return err
 	}

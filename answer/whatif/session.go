@@ -160,6 +160,11 @@ func (s *Session) Put(ctx context.Context, nb string) error {
 	return s.readAgain(ctx)
 }
 
+// PutAt replaces the present NB database with what the collected one was after a transaction, by its number in the log.
+func (s *Session) PutAt(ctx context.Context, transaction int64) error {
+	return s.at(ctx, transaction, s.Put)
+}
+
 // put replaces the present NB database, and waits until the programs have seen that: before ovn-northd is done, the controllers
 // would recompute flows from the old SB database.
 func (s *Session) put(ctx context.Context, nb string) error {

@@ -40,6 +40,17 @@ func (s *Session) Trace(ctx context.Context, question Question) (found *answer.A
 	return found, err
 }
 
+// Verdict follows the packet of a question with the flows that are computed now, and returns the verdict, or what the
+// databases lack for the question, such as one of its endpoints: then there is no answer. when says for Progress of which
+// moment.
+func (s *Session) Verdict(ctx context.Context, question Question, when string) (verdict string, found *answer.Answer, err error) {
+	side := s.trace(ctx, question, when)
+	if side.err != nil && side.lacks() == "" {
+		return "", nil, side.err
+	}
+	return side.verdict(), side.answer, nil
+}
+
 // onReplicas asks replicas of the nodes with the flows that are computed now. They end
 // before it returns.
 func (s *Session) onReplicas(ctx context.Context, question Question, ask func(*trace.Session) error) (err error) {
