@@ -90,8 +90,9 @@ func newRoot(o *options) *cobra.Command {
 			"report, a must-gather or files, and replays it with real daemons on this machine:\n" +
 			"ovs-vsctl, ovs-ofctl, ovs-appctl ofproto/trace, ovn-nbctl and ovn-detrace answer as on\n" +
 			"the node.",
-		Example: "  ovs-offline collect sosreport-compute-2-2026-10-13-ghresdq.tar.xz\n  ovs-offline start\n" +
-			"  ovs-offline trace vm-17 vm-18:22\n  ovs-offline exec ovs-appctl ofproto/trace br-int in_port=1,icmp\n  ovs-offline stop",
+		Example: "  ovs-offline collect sosreport-compute-2-2026-10-13-ghresdq.tar.xz\n  ovs-offline check\n" +
+			"  ovs-offline why vm-17 vm-18:22\n  ovs-offline exec ovs-appctl ofproto/trace br-int in_port=1,icmp\n" +
+			"  ovs-offline report -o html >case.html\n  ovs-offline stop",
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: o.prepare,
@@ -111,16 +112,17 @@ func newRoot(o *options) *cobra.Command {
 	return root
 }
 
-// addCommands adds the commands in the groups in which the help lists them, in the order of a
-// user's work. It hides the commands that collect and image build replace, and what pods run.
+// addCommands adds the commands in the groups in which the help lists them: what most users begin with, and the others in the
+// order of a user's work. It hides older commands, and what pods run.
 func addCommands(root *cobra.Command, o *options) {
 	for _, group := range []struct {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Collect:", []*cobra.Command{newCollect(o), newCollectK8s(o), newInspect(o)}},
-		{"Run a replica:", []*cobra.Command{newStart(o), newStatus(o), newReport(o), newShow(o), newExec(o), newShell(o), newLogs(o), newList(o), newStop(o)}},
-		{"Ask:", []*cobra.Command{newCheck(o), newWhy(o), newTrace(o), newReach(o), newDrift(o), newCluster(o), newSlow(o), newBisect(o), newWhatIf(o), newShrink(o), newCompare(o), newHistory(o), newTimeline(o), newFlows(o), newTop(o), newDiff(o), newGraph(o), newTranslate(o)}},
+		{"Begin with:", []*cobra.Command{newCollect(o), newCheck(o), newWhy(o), newStart(o), newReport(o)}},
+		{"Collect:", []*cobra.Command{newCollectK8s(o), newInspect(o)}},
+		{"Run a replica:", []*cobra.Command{newStatus(o), newShow(o), newExec(o), newShell(o), newLogs(o), newList(o), newStop(o)}},
+		{"Ask:", []*cobra.Command{newTrace(o), newReach(o), newDrift(o), newCluster(o), newSlow(o), newBisect(o), newWhatIf(o), newShrink(o), newCompare(o), newHistory(o), newTimeline(o), newFlows(o), newTop(o), newDiff(o), newGraph(o)}},
 		{"Share:", []*cobra.Command{newSave(o), newLoad(o), newMCP(o)}},
 		{"Prepare this machine:", []*cobra.Command{newDoctor(o), newImage(o)}},
 	} {
@@ -134,7 +136,7 @@ func addCommands(root *cobra.Command, o *options) {
 		newCollectSos(o, "collect-sos", "OVS/OVN", collect.Select{OVS: true, OVN: true}),
 		newCollectSos(o, "collect-sos-ovs", "OVS", collect.Select{OVS: true}), newCollectSos(o, "collect-sos-ovn", "OVN", collect.Select{OVN: true}),
 		newCollectDB(o, "collect-db-ovs", workdir.OVS), newCollectDB(o, "collect-db-ovn-nb", workdir.NB), newCollectDB(o, "collect-db-ovn-sb", workdir.SB),
-		newBuild(o), newPod(o),
+		newBuild(o), newPod(o), newTranslate(o),
 	} {
 		command.Hidden = true
 		root.AddCommand(command)

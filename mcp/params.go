@@ -19,6 +19,23 @@ type CheckParams struct {
 	LineParams
 }
 
+// PacketParams are the parameters of why and bisect.
+type PacketParams struct {
+	NodesParams
+	From     string `json:"from"`
+	To       string `json:"to"`
+	Protocol string `json:"protocol,omitempty"`
+	Family   int    `json:"family,omitempty"`
+	Network  string `json:"network,omitempty"`
+	LineParams
+}
+
+// between returns the packet.
+func (in *PacketParams) between() (trace.Between, error) {
+	packet := TraceParams{From: in.From, To: in.To, Protocol: in.Protocol, Family: in.Family, Network: in.Network}
+	return packet.between(), packet.check()
+}
+
 // TraceParams are the parameters of trace.
 type TraceParams struct {
 	From       string `json:"from,omitempty" jsonschema:"where the packet starts: ns1/web-0"`
@@ -34,6 +51,12 @@ type TraceParams struct {
 	NewOnly    bool   `json:"new_connection,omitempty" jsonschema:"take the connection as new, whatever was recorded"`
 	Stages     bool   `json:"stages,omitempty" jsonschema:"also return every stage that the packet passes"`
 	LineParams
+}
+
+// between returns the packet between two endpoints.
+func (in *TraceParams) between() trace.Between {
+	return trace.Between{From: in.From, To: in.To, Network: in.Network, Size: in.Size,
+		Question: names.Question{Protocol: in.Protocol, TTL: in.TTL, SrcPort: in.SourcePort, Family: in.Family}}
 }
 
 func (in *TraceParams) check() error {
@@ -150,20 +173,21 @@ type WhatIfParams struct {
 	LineParams
 }
 
-// question returns the change and the packet as a question, without the nodes.
-func (in *WhatIfParams) question() (question whatif.Question, err error) {
+// ask adds the change and the packet to a question.
+func (in *WhatIfParams) ask(question *whatif.Question) (err error) {
 	if question.Change, err = whatif.ReadScript(strings.NewReader(strings.Join(in.Change, "\n"))); err != nil {
-		return question, err
+		return err
 	}
 	if (in.From == "") != (in.To == "") {
-		return question, errors.New("from and to go together")
+		return errors.New("from and to go together")
 	}
 	if in.From == "" {
-		return question, nil
+		return nil
 	}
-	question.Trace = &trace.Between{From: in.From, To: in.To, Question: names.Question{Protocol: in.Protocol}}
-	packet := TraceParams{From: in.From, To: in.To, Protocol: in.Protocol}
-	return question, packet.check()
+	packet := PacketParams{From: in.From, To: in.To, Protocol: in.Protocol}
+	between, err := packet.between()
+	question.Trace = &between
+	return err
 }
 
 // DriftParams are the parameters of drift.

@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"ovs-offline/answer/bisect"
 	"ovs-offline/answer/check"
 	"ovs-offline/answer/cluster"
 	"ovs-offline/answer/compare"
@@ -23,11 +24,11 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/whatif"
+	"ovs-offline/answer/why"
 	"ovs-offline/internal/daemonlog"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/set"
 	"ovs-offline/snapshot"
-	"ovs-offline/snapshot/names"
 	"ovs-offline/workdir"
 )
 
@@ -35,8 +36,14 @@ import (
 type questions struct{ nodes }
 
 func (q questions) add(t *toolbox) {
+	addTool(t, &sdk.Tool{Name: "why", Annotations: readOnly(),
+		Description: "Say why a packet between two endpoints (as for trace) does not arrive: the cause, what shows it, what was ruled out. Begin with it if you know the endpoints. The nodes have to be started."},
+		[]string{"evidence", "also"}, q.why)
+	addTool(t, &sdk.Tool{Name: "bisect", Annotations: readOnly(),
+		Description: "Find since when a packet has its verdict, and which transaction of the northbound database changed it."},
+		nil, q.bisect)
 	addTool(t, &sdk.Tool{Name: "check", Annotations: readOnly(),
-		Description: "Find out what is wrong in everything that was collected of nodes: ports, tunnels, control plane, addresses, load balancers, gateways, tables, flows, logs, versions. The worst findings come first, each with its consequence and the next command. Begin with it. No replica needs to run."},
+		Description: "Find out what is wrong in everything that was collected of nodes: ports, tunnels, control plane, addresses, load balancers, gateways, tables, flows, logs, versions. The worst findings come first, each with its consequence and the next command. Begin with it if you know no endpoints. No replica needs to run."},
 		[]string{"findings"}, q.check)
 	addTool(t, &sdk.Tool{Name: "slow", Annotations: readOnly(),
 		Description: "Find out why packets or daemons are slow: lost packets, limits, masks, flows of the datapath that flap or explode, flows that are not offloaded, connections by zone and sender, rows that change again and again."},
@@ -75,8 +82,62 @@ func (q questions) add(t *toolbox) {
 	}
 }
 
+func (q questions) why(ctx context.Context, c *toolCall, in PacketParams) (*why.Document, error) {
+	between, err := in.between()
+	if err != nil {
+		return nil, err
+	}
+	session, err := q.openSession(ctx, trace.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	found, err := why.Ask(ctx, session, c.chosen.Snapshot, between, q.checkOptions(c))
+	if err != nil {
+		return nil, err
+	}
+	c.say(string(found.Verdict) + ": " + found.Cause)
+	c.remark(remarks(session)...)
+	leaveOut(found.Trace, false)
+	return found, nil
+}
+
+func (q questions) bisect(ctx context.Context, c *toolCall, in PacketParams) (*bisect.Document, error) {
+	between, err := in.between()
+	if err != nil {
+		return nil, err
+	}
+	question := q.computed(c)
+	question.Trace = &between
+	if question.Deployment, err = whatif.Of(ctx, c.chosen.Snapshot); err != nil {
+		return nil, err
+	}
+	found, err := bisect.Run(ctx, question)
+	if err != nil {
+		return nil, err
+	}
+	c.say(found.Headline())
+	c.remark(found.Remarks...)
+	for _, change := range found.Changes {
+		leaveOut(change.Before.Trace, false)
+		leaveOut(change.After.Trace, false)
+	}
+	return found, nil
+}
+
+// checkOptions returns the options of a check for a call.
+func (q questions) checkOptions(c *toolCall) check.Options {
+	return check.Options{Programs: rule.Programs{Runtime: q.runtime(), Runtimes: q.Runtimes}, Progress: c.progress}
+}
+
+// computed returns a question about flows that are computed, with the programs for a call.
+func (q questions) computed(c *toolCall) whatif.Question {
+	return whatif.Question{Runtime: q.runtime(), Runtimes: q.Runtimes, Progress: c.progress,
+		Replica: func(path string) whatif.Replica { return set.At(path, q.Version) }}
+}
+
 func (q questions) check(ctx context.Context, c *toolCall, _ CheckParams) (*check.Report, error) {
-	found, err := check.Run(ctx, c.chosen.Snapshot, check.Options{Programs: rule.Programs{Runtime: q.runtime(), Runtimes: q.Runtimes}, Progress: c.progress})
+	found, err := check.Run(ctx, c.chosen.Snapshot, q.checkOptions(c))
 	if err == nil {
 		c.say(found.Summary())
 	}
@@ -108,8 +169,7 @@ func (q questions) trace(ctx context.Context, c *toolCall, in TraceParams) (*tra
 	if in.Flow != "" {
 		found, err = session.Flow(ctx, in.Name, in.Flow, in.Size)
 	} else {
-		found, err = session.Ask(ctx, trace.Between{From: in.From, To: in.To, Network: in.Network, Size: in.Size,
-			Question: names.Question{Protocol: in.Protocol, TTL: in.TTL, SrcPort: in.SourcePort, Family: in.Family}})
+		found, err = session.Ask(ctx, in.between())
 	}
 	if err != nil {
 		return nil, err
@@ -269,12 +329,11 @@ func (q questions) timeline(ctx context.Context, c *toolCall, in TimelineParams)
 }
 
 func (q questions) whatIf(ctx context.Context, c *toolCall, in WhatIfParams) (*whatif.Result, error) {
-	question, err := in.question()
+	question := q.computed(c)
+	err := in.ask(&question)
 	if err != nil {
 		return nil, err
 	}
-	question.Runtime, question.Runtimes, question.Progress = q.runtime(), q.Runtimes, c.progress
-	question.Replica = func(path string) whatif.Replica { return set.At(path, q.Version) }
 	if question.Deployment, err = whatif.Of(ctx, c.chosen.Snapshot); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 // Print prints the document for people: since when the verdict is so, and by which transaction, comes first.
 func (d *Document) Print(page *show.Page) {
-	page.Text("%s\n", terminal.Escape(d.headline()))
+	page.Text("%s\n", terminal.Escape(d.Headline()))
 	for i, c := range d.Changes {
 		if i == 0 {
 			printLines(page, "change", strings.Split(strings.TrimSpace(c.Event.Text(history.TextOptions{})), "\n"))
@@ -34,8 +34,8 @@ func (d *Document) Print(page *show.Page) {
 	printLines(page, "assumed", []string{"the nodes had the ports that they have in what was collected"})
 }
 
-// headline says since when the verdict is so.
-func (d *Document) headline() string {
+// Headline says since when the verdict is so.
+func (d *Document) Headline() string {
 	head := d.Verdict + "  " + d.Question + ": "
 	switch {
 	case len(d.Changes) > 0:
