@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/lazyregexp"
@@ -36,12 +37,16 @@ func (s *Scratch) StartTwins(ctx context.Context, node string, ports []TwinPort,
 		_, err := s.options.Runtime.Tool(ctx, runDir, strings.NewReader(stdin), argv...)
 		return err
 	}
-	args := []string{"ovs-vsctl", "--db=unix:" + socket(daemons.switchServer()), fmt.Sprintf("--timeout=%.0f", s.TimeLimit().Seconds())}
+	vsctl := []string{"ovs-vsctl", "--db=unix:" + socket(daemons.switchServer()), fmt.Sprintf("--timeout=%.0f", s.TimeLimit().Seconds())}
+	var remove, add []string // one transaction would leave the bridges as they are
 	for i, bridge := range twinNames() {
-		args = append(args, addBridge(i, bridge, ports)...)
+		remove = append(remove, "--", "--if-exists", "del-br", bridge)
+		add = append(add, addBridge(i, bridge, ports)...)
 	}
-	if err := tool("", args...); err != nil {
-		return nil, err
+	for _, args := range [][]string{remove, add} {
+		if err := tool("", slices.Concat(vsctl, args)...); err != nil {
+			return nil, err
+		}
 	}
 	for i, bridge := range twinNames() {
 		ofctl := func(command, what string, stdin string) error {
@@ -59,6 +64,11 @@ func (s *Scratch) StartTwins(ctx context.Context, node string, ports []TwinPort,
 	if err != nil {
 		return nil, err
 	}
+	// Else ovs-vswitchd makes the outer headers of tunnels, for which it lacks routes.
+	if _, err := conn.Run(ctx, "dpif/set-dp-features", twinNames()[0], "tnl_push_pop", "false"); err != nil {
+		conn.Close()
+		return nil, err
+	}
 	return &Twins{conn}, nil
 }
 
@@ -68,7 +78,7 @@ func addBridge(i int, bridge string, ports []TwinPort) []string {
 	for _, version := range openflow.Versions() {
 		versions = append(versions, version.String())
 	}
-	args := []string{"--", "--if-exists", "del-br", bridge, "--", "add-br", bridge, "--", "set", "bridge", bridge, "fail_mode=secure",
+	args := []string{"--", "add-br", bridge, "--", "set", "bridge", bridge, "fail_mode=secure",
 		"protocols=" + strings.Join(versions, ",")}
 	for _, port := range ports {
 		if port.Number <= 0 || port.Number >= openflow.PortLocal&0xff00 {
@@ -91,7 +101,8 @@ var meterAction = lazyregexp.New(`\bmeter:[0-9]+,?`)
 func textOfFlows(flows []openflow.Flow) string {
 	var text strings.Builder
 	for _, flow := range flows {
-		text.WriteString(meterAction.ReplaceAllString(flow.Text, "") + "\n")
+		readable, _ := openflow.Rewrite(flow.Text)
+		text.WriteString(meterAction.ReplaceAllString(readable, "") + "\n")
 	}
 	return text.String()
 }
@@ -99,7 +110,8 @@ func textOfFlows(flows []openflow.Flow) string {
 func textOfGroups(groups []openflow.Entry) string {
 	var text strings.Builder
 	for _, group := range groups {
-		text.WriteString(group.Text + "\n")
+		readable, _ := openflow.Rewrite(group.Text)
+		text.WriteString(readable + "\n")
 	}
 	return text.String()
 }
