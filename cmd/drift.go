@@ -52,7 +52,7 @@ func (o *driftOptions) run(ctx context.Context, selected *set.Set, _ []string) e
 		if o.isForPods() && link.Linked(wd) {
 			return o.inPod(ctx, wd)
 		}
-		return drift.Check(ctx, wd, drift.Options{Runtime: o.runtime, Runtimes: runtimes(), Northd: o.northd, Meaning: o.detail,
+		return drift.Check(ctx, wd, drift.Options{Runtime: o.runtime, Runtimes: runtimes(), Northd: o.northd, Meaning: timeForMeaning(o.detail),
 			Chosen:   func(what string) { progress.note("%sruntime: %s", selected.Label(node), what) },
 			Progress: func(text string) { progress.print("%s%s", selected.Label(node), text) }})
 	})

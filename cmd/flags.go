@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
@@ -35,6 +36,14 @@ func runtimes() runtime.Finder { return choose.Finder(version) }
 // detailFlag adds --detail.
 func detailFlag(command *cobra.Command, value *bool, usage string) {
 	command.Flags().BoolVar(value, "detail", false, usage)
+}
+
+// timeForMeaning returns how long a command may take to say what differences of a node do to packets, which it does with --detail.
+func timeForMeaning(detail bool) time.Duration {
+	if detail {
+		return time.Minute
+	}
+	return 0
 }
 
 // forceFileUsage is the usage of --force where a command writes FILE.

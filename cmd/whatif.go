@@ -61,7 +61,7 @@ func newWhatIf(shared *options) *cobra.Command {
 	for _, flag := range []string{"ovs-version", "ovn-version"} {
 		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
-	detailFlag(command, &o.detail, "print each flow that changes")
+	detailFlag(command, &o.detail, "print each flow that changes, and what the change does to packets")
 	o.runtimeFlag(command)
 	o.nodeFlag(command)
 	o.outputFlag(command)
@@ -155,7 +155,7 @@ func (o *whatIfOptions) run(ctx context.Context, selected *set.Set, _ []string) 
 		return err
 	}
 	progress := o.progress()
-	question.Runtime, question.Runtimes, question.Replica = o.runtime, runtimes(), replicaAt
+	question.Runtime, question.Runtimes, question.Replica, question.Meaning = o.runtime, runtimes(), replicaAt, timeForMeaning(o.detail)
 	question.Chosen = func(what string) { progress.note("runtime: %s", what) }
 	question.Progress = func(text string) { progress.print("%s", text) }
 	result, err := whatif.Answer(ctx, question)

@@ -64,7 +64,7 @@ func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, comp
 			report.Compared.Flows -= l.Flows
 		}
 	}
-	if err := c.report.fill(c, diff, either, changing); err != nil || report.Verdict != Found || !c.options.Meaning {
+	if err := c.report.fill(c, diff, either, changing); err != nil || report.Verdict != Found || c.options.Meaning == 0 {
 		return err
 	}
 	return c.judge(ctx, scratch, computed, diff)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/versions"
@@ -27,7 +28,7 @@ type Options struct {
 	Runtime  string         // one of choose.Names
 	Runtimes runtime.Finder // where programs are looked for
 	Northd   bool           // compare the logical flows with what ovn-northd computes, too
-	Meaning  bool           // compute what the differences do to packets, too
+	Meaning  time.Duration  // that may be spent on what the differences do to packets; 0 leaves that out
 	Chosen   func(what string)
 	Progress func(text string)
 }

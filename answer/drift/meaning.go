@@ -8,20 +8,21 @@ import (
 	"ovs-offline/answer/prove"
 	"ovs-offline/pkg/openflow"
 	"ovs-offline/replica/scratch"
+	"ovs-offline/snapshot"
 )
 
 // judge computes what the differences of the report do to packets. It does not count differences that the report leaves out.
 func (c *comparison) judge(ctx context.Context, running *scratch.Scratch, computed flowdiff.State, diff flowdiff.Diff) error {
 	c.options.progress("what the differences mean")
-	change := prove.Change{Older: recordedWithout(c.node.state, computed, diff), Newer: computed}
-	err := change.Name(ctx, c.node.wd.Host(), c.node.wd, c.nb, c.sb, c.node.bridge)
+	wd := c.node.wd
+	conf, err := wd.Index(ctx, wd.SwitchDatabase())
 	if err != nil {
 		return err
 	}
-	c.report.Meaning, err = change.Judge(ctx, running, nodeName)
-	if err != nil && ctx.Err() == nil { // the differences stand without it
-		c.report.Meaning, err = &prove.Meaning{Verdict: prove.Undetermined, Packets: []prove.Treated{}, Missing: []string{err.Error()}}, nil
-	}
+	defer conf.Close()
+	named := &snapshot.Deployment{NB: c.nb, SB: c.sb, Nodes: []snapshot.Member{{Name: wd.Host(), Dir: wd, OVS: conf}}}
+	change := prove.Change{Older: recordedWithout(c.node.state, computed, diff), Newer: computed, Limit: c.options.Meaning}
+	c.report.Meaning, err = change.Judge(ctx, running, nodeName, named)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ovs-offline/answer/prove"
 	"ovs-offline/internal/show"
@@ -23,7 +24,7 @@ func TestDriftSaysWhatItMeans(t *testing.T) {
 	for _, m := range sweep.Named(t, all, func(m meant) string { return m.what }, "removed port security") {
 		t.Run(m.what, func(t *testing.T) {
 			files.Write(t, worker.wd.DumpFile("br-int", workdir.Flows), planted[m.what].apply(t, worker.flows))
-			r := check(t, worker.wd, Options{Meaning: true})
+			r := check(t, worker.wd, Options{Meaning: time.Hour})
 			if r.Meaning == nil || r.Meaning.Asked == 0 || len(r.Meaning.Disagree) > 0 {
 				t.Fatalf("%+v", r.Meaning)
 			}

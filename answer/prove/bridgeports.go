@@ -1,17 +1,16 @@
 package prove
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"time"
+	"slices"
 
 	"ovs-offline/pkg/openflow"
-	"ovs-offline/pkg/ovsdb/file"
 	"ovs-offline/replica/scratch"
 	"ovs-offline/snapshot"
 	"ovs-offline/snapshot/names"
 	"ovs-offline/snapshot/node"
-	"ovs-offline/workdir"
 )
 
 // portsOf returns the ports of a bridge by the names of what is behind them.
@@ -39,16 +38,24 @@ func ownOf(e names.Endpoint) []string {
 	return own
 }
 
-// judgedWithin bounds the time of a comparison.
-const judgedWithin = time.Minute
+// Judge says what the difference does, and asks bridges with both states beside the integration bridge of a node. It names ports and addresses as
+// deployments of the node alone do that are of the states: the first that knows one. What can't be computed is Undetermined.
+func (c Change) Judge(ctx context.Context, running *scratch.Scratch, nodeName string, of ...*snapshot.Deployment) (*Meaning, error) {
+	meaning, err := c.judge(ctx, running, nodeName, of)
+	if err != nil && ctx.Err() == nil { // the difference stands without its meaning
+		return &Meaning{Verdict: Undetermined, Packets: []Treated{}, Missing: []string{err.Error()}}, nil
+	}
+	return meaning, err
+}
 
-// Judge computes what the difference does, and asks bridges with both states beside the integration bridge of a node.
-func (c Change) Judge(ctx context.Context, running *scratch.Scratch, nodeName string) (*Meaning, error) {
+func (c Change) judge(ctx context.Context, running *scratch.Scratch, nodeName string, of []*snapshot.Deployment) (*Meaning, error) {
+	if err := c.name(ctx, running.Bridge(nodeName), of); err != nil {
+		return nil, err
+	}
 	var ports []scratch.TwinPort
 	for _, port := range c.Ports {
 		ports = append(ports, scratch.TwinPort{Number: port.Number, Tunnel: port.Tunnel})
 	}
-	c.Limit = judgedWithin
 	twins, err := running.StartTwins(ctx, nodeName, ports, [2][]openflow.Flow{c.Older.Flows, c.Newer.Flows}, [2][]openflow.Entry{c.Older.Groups, c.Newer.Groups})
 	if err == nil {
 		defer twins.Close()
@@ -59,26 +66,51 @@ func (c Change) Judge(ctx context.Context, running *scratch.Scratch, nodeName st
 	return c.Meaning(ctx)
 }
 
-// Name adds the ports that a bridge of a node has in its recorded database, and what the OVN databases know of addresses.
-func (c *Change) Name(ctx context.Context, name string, wd *workdir.Dir, nb, sb *file.Index, bridge string) error {
-	conf, err := wd.Index(ctx, wd.SwitchDatabase())
-	if err != nil {
-		return err
-	}
-	defer conf.Close()
-	bridges, err := node.Bridges(conf)
-	if err != nil {
-		return err
-	}
-	all, err := names.Load(ctx, []*snapshot.Deployment{{NB: nb, SB: sb, Nodes: []snapshot.Member{{Name: name, Dir: wd, OVS: conf}}}})
-	if err != nil {
-		return fmt.Errorf("names: %w", err)
-	}
-	for _, b := range bridges {
-		if b.Name == bridge {
-			c.Ports = portsOf(b, all)
+// name adds the ports that a bridge has in deployments, and what these know of addresses.
+func (c *Change) name(ctx context.Context, bridge string, of []*snapshot.Deployment) error {
+	var known []func(address string) string
+	in := map[int]int{} // how many have a port, by its number
+	for _, deployment := range of {
+		all, err := names.Load(ctx, []*snapshot.Deployment{deployment})
+		if err != nil {
+			return fmt.Errorf("names: %w", err)
+		}
+		known = append(known, holderOf(all))
+		bridges, err := node.Bridges(deployment.Nodes[0].OVS)
+		if err != nil {
+			return err
+		}
+		for _, b := range bridges {
+			if b.Name != bridge {
+				continue
+			}
+			for _, port := range portsOf(b, all) {
+				in[port.Number]++
+				c.addPort(port)
+			}
 		}
 	}
-	c.Known = holderOf(all)
+	for _, port := range c.Ports {
+		if in[port.Number] < len(of) {
+			c.assumed = append(c.assumed, "that both states have the port "+port.Name+", which only one has")
+		}
+	}
+	c.Known = func(address string) (name string) {
+		for _, holder := range known {
+			name = cmp.Or(name, holder(address))
+		}
+		return name
+	}
 	return nil
+}
+
+// addPort adds a port of one of the states, unless another one has it.
+func (c *Change) addPort(port BridgePort) {
+	at := slices.IndexFunc(c.Ports, func(known BridgePort) bool { return known.Number == port.Number })
+	switch {
+	case at < 0:
+		c.Ports = append(c.Ports, port)
+	case c.Ports[at].Own == nil: // nothing is known behind it
+		c.Ports[at] = port
+	}
 }

@@ -61,7 +61,7 @@ type Treated struct {
 	group bool
 }
 
-// Change is two states of a bridge that are to be compared. Name fills Ports and Known.
+// Change is two states of a bridge that are to be compared. Judge fills all others but Limit.
 type Change struct {
 	Older, Newer flowdiff.State
 	Ports        []BridgePort
@@ -69,6 +69,8 @@ type Change struct {
 	Limit        time.Duration               // that the comparison may take
 	Trace        Trace                       // nil asks no real switch
 	NotAsked     string                      // why Trace is nil
+
+	assumed []string
 }
 
 // comparing is a comparison of two states of a bridge.
@@ -442,6 +444,9 @@ func (q *comparing) finish() {
 	p := q.meaning
 	if q.NotAsked != "" {
 		q.assume("that the tables do what they say, since no real switch could be asked: " + q.NotAsked)
+	}
+	for _, text := range q.assumed {
+		q.assume(text)
 	}
 	q.assume("copies of a packet at one port count as one")
 	q.assume("packets that open a connection, in whole frames: of TCP those with SYN alone, of ICMP echo requests")

@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,8 +11,6 @@ import (
 	"ovs-offline/internal/versions"
 	"ovs-offline/replica/choose"
 	"ovs-offline/replica/release"
-	"ovs-offline/replica/runtime/process"
-	"ovs-offline/replica/scratch"
 	"ovs-offline/snapshot"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
@@ -98,34 +95,8 @@ func TestMissingDatabasesAreNamed(t *testing.T) {
 // TestNewPortIsBound removes a port, and adds one for the interface that it had:
 // ovn-controller binds it, northd learns that it is up, and both are part of the answer.
 func TestNewPortIsBound(t *testing.T) {
-	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-vsctl", "ovn-controller", "ovn-northd", "ovn-nbctl", "xz")
-	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
-		t.Skip(why)
-	}
+	fidelity.NeedScratch(t)
 	wd := collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute"))
-	dir, err := scratch.Lock(wd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { scratch.Release(dir) })
-	s, err := Open(t.Context(), Options{Dir: dir, Runtime: process.New(process.Options{Folders: dir.RuntimeFolders()}),
-		NB: wd.Database(workdir.NB), SB: wd.Database(workdir.SB), Nodes: []snapshot.Member{{Name: "node", Dir: wd}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	apply := func(args ...string) NodeResult {
-		t.Helper()
-		r, err := s.Apply(t.Context(), Change{args})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.Nodes[0]
-	}
 	toInterface := func(list []Difference, text func(Entry) string) bool {
 		return slices.ContainsFunc(list, func(d Difference) bool {
 			return slices.ContainsFunc(d.Entries, func(e Entry) bool {
@@ -133,14 +104,17 @@ func TestNewPortIsBound(t *testing.T) {
 			})
 		})
 	}
-	if r := apply("lsp-del", "p-vm1"); !toInterface(r.Removed, func(e Entry) string { return e.Before }) {
-		t.Errorf("without the port: %s", r.Summary())
-	}
-	r := apply("lsp-add", "neutron-b2b2b2b2-0002", "p-vm1", "--", "lsp-set-addresses", "p-vm1",
-		"fa:16:3e:00:00:99 192.168.10.99")
-	answered := slices.ContainsFunc(r.Added,
-		func(d Difference) bool { return slices.Contains(d.Stages, "ls_in_arp_rsp") }) // for ports that are up
-	if !toInterface(r.Added, func(e Entry) string { return e.After }) || !answered {
-		t.Errorf("with a new port: %s: %+v", r.Summary(), r.Added)
-	}
+	onNode(t, wd, Options{}, func(s *Session) {
+		r := apply(t, s, "lsp-del", "p-vm1").Nodes[0]
+		if !toInterface(r.Removed, func(e Entry) string { return e.Before }) {
+			t.Errorf("without the port: %s", r.Summary())
+		}
+		r = apply(t, s, "lsp-add", "neutron-b2b2b2b2-0002", "p-vm1", "--", "lsp-set-addresses", "p-vm1",
+			"fa:16:3e:00:00:99 192.168.10.99").Nodes[0]
+		answered := slices.ContainsFunc(r.Added,
+			func(d Difference) bool { return slices.Contains(d.Stages, "ls_in_arp_rsp") }) // for ports that are up
+		if !toInterface(r.Added, func(e Entry) string { return e.After }) || !answered {
+			t.Errorf("with a new port: %s: %+v", r.Summary(), r.Added)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/answer/flowdiff"
+	"ovs-offline/answer/prove"
 	"ovs-offline/internal/versions"
 )
 
@@ -31,6 +32,8 @@ func (r *Result) Differs() bool {
 type NodeResult struct {
 	Node string `json:"node"`
 	Changes
+	// Meaning is what the changes do to packets: their Before is what becomes of these without the change, After with it.
+	Meaning *prove.Meaning `json:"meaning,omitempty"`
 }
 
 // Changes are the entries that differ.

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +33,8 @@ type Options struct {
 	Nodes   []snapshot.Member // whose flows are computed
 	// Progress is called with what is done; it may be nil.
 	Progress func(text string)
-	Anew     bool // compute all logical flows anew: scratch.Options
+	Anew     bool          // compute all logical flows anew: scratch.Options
+	Meaning  time.Duration // that may be spent for each node on what changes do to packets; 0 leaves that out
 	// Task names the first computation for Progress, "" for that without a change.
 	Task string
 }
@@ -50,13 +53,12 @@ type Session struct {
 type moment struct {
 	states map[string]flowdiff.State // by node
 	nb, sb *file.Index
+	ovs    map[string]*file.Index // by node
 }
 
 func (m *moment) close() {
-	for _, x := range []*file.Index{m.nb, m.sb} {
-		if x != nil {
-			x.Close()
-		}
+	for _, x := range append(slices.Collect(maps.Values(m.ovs)), m.nb, m.sb) {
+		x.Close()
 	}
 }
 
@@ -202,7 +204,10 @@ func (s *Session) compare(ctx context.Context) (*Result, error) {
 			return err
 		})
 	}
-	return result, group.Wait()
+	if err := group.Wait(); err != nil || s.options.Meaning == 0 {
+		return result, err
+	}
+	return result, s.judge(ctx, before, next, result.Nodes)
 }
 
 // assumed returns sentences about what is assumed of nodes now.
@@ -252,8 +257,11 @@ func (s *Session) read(ctx context.Context) (moment moment, err error) {
 	if moment.sb, err = file.OpenIndex(ctx, s.options.Dir.WorkingCopy(workdir.SB)); err != nil {
 		return moment, err
 	}
-	moment.states = map[string]flowdiff.State{}
+	moment.states, moment.ovs = map[string]flowdiff.State{}, map[string]*file.Index{}
 	for _, node := range s.options.Nodes {
+		if moment.ovs[node.Name], err = file.OpenIndex(ctx, s.scratch.Conf(node.Name)); err != nil {
+			return moment, err
+		}
 		dump, err := s.scratch.Dump(ctx, node.Name, openflow.OpenFlow15)
 		if err != nil {
 			return moment, err

@@ -53,15 +53,33 @@ func TestRecordedSessionsStayAsTheyWere(t *testing.T) {
 }
 
 // applied computes what a command of ovn-nbctl does to a node.
-func applied(t *testing.T, wd *workdir.Dir, args ...string) *Result {
+func applied(t *testing.T, wd *workdir.Dir, args ...string) (r *Result) {
+	t.Helper()
+	onNode(t, wd, Options{}, func(s *Session) { r = apply(t, s, args...) })
+	return r
+}
+
+// apply computes what a command of ovn-nbctl does.
+func apply(t *testing.T, s *Session, args ...string) *Result {
+	t.Helper()
+	r, err := s.Apply(t.Context(), Change{args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// onNode opens a session on a node, whose name is node.
+func onNode(t *testing.T, wd *workdir.Dir, o Options, use func(s *Session)) {
 	t.Helper()
 	dir, err := scratch.Lock(wd)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer scratch.Release(dir)
-	s, err := Open(t.Context(), Options{Dir: dir, Runtime: process.New(process.Options{Folders: dir.RuntimeFolders()}),
-		NB: wd.Database(workdir.NB), SB: wd.Database(workdir.SB), Nodes: []snapshot.Member{{Name: "node", Dir: wd}}})
+	o.Dir, o.Runtime = dir, process.New(process.Options{Folders: dir.RuntimeFolders()})
+	o.NB, o.SB, o.Nodes = wd.Database(workdir.NB), wd.Database(workdir.SB), []snapshot.Member{{Name: "node", Dir: wd}}
+	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +88,5 @@ func applied(t *testing.T, wd *workdir.Dir, args ...string) *Result {
 			t.Error(err)
 		}
 	}()
-	r, err := s.Apply(t.Context(), Change{args})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	use(s)
 }

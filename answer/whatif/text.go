@@ -33,6 +33,9 @@ func (r *Result) Print(page *show.Page, asked string, entries bool) {
 func printNodes(page *show.Page, entries bool, nodes []NodeResult) {
 	for _, node := range nodes {
 		node.print(page, entries, node.Node)
+		if node.Meaning != nil {
+			node.Meaning.Print(page, "  ", "with the change")
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package whatif
 import (
 	"context"
 	"errors"
+	"time"
 
 	"ovs-offline/answer/trace"
 	"ovs-offline/internal/versions"
@@ -18,6 +19,7 @@ type Question struct {
 	Deployment Deployment
 	Change     Change                    // nil with NB
 	NB         string                    // the path of another NB database, "" for none
+	Meaning    time.Duration             // that may be spent for each node on what the change does to packets; 0 leaves that out
 	Trace      *trace.Between            // a packet to follow before and after; nil for none
 	Runtime    string                    // one of choose.Names
 	Runtimes   runtime.Finder            // where programs are looked for
@@ -53,7 +55,7 @@ func (q Question) Run(ctx context.Context, use func(session *Session, running ve
 		if err != nil {
 			return err
 		}
-		session, err := Open(ctx, Options{Dir: dir, Runtime: rt, NB: q.Deployment.NB, SB: q.Deployment.SB, Nodes: q.Deployment.Nodes, Progress: q.Progress})
+		session, err := Open(ctx, Options{Dir: dir, Runtime: rt, NB: q.Deployment.NB, SB: q.Deployment.SB, Nodes: q.Deployment.Nodes, Progress: q.Progress, Meaning: q.Meaning})
 		if err != nil {
 			return undetermined(err)
 		}

@@ -159,6 +159,9 @@ func (s *Scratch) SBSocket() string { return s.options.Dir.Socket(workdir.SB) }
 // has added tunnels, patch ports and conntrack zones to.
 func (s *Scratch) Conf(node string) string { return s.nodes[node].conf }
 
+// Bridge returns the name of the integration bridge of a node.
+func (s *Scratch) Bridge(node string) string { return s.nodes[node].bridge }
+
 // Stop ends the daemons and removes their files.
 func (s *Scratch) Stop(ctx context.Context) error {
 	for _, db := range []*ovsdb.Client{s.nb, s.sb} {
