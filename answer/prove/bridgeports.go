@@ -38,8 +38,8 @@ func ownOf(e names.Endpoint) []string {
 	return own
 }
 
-// Judge says what the difference does, and asks bridges with both states beside the integration bridge of a node. It names ports and addresses as
-// deployments of the node alone do that are of the states: the first that knows one. What can't be computed is Undetermined.
+// Judge says what the difference does, and asks bridges with both states beside the integration bridge of a node. Each deployment is the node alone, with
+// the databases of a state: the first that knows a port or an address names it. What can't be computed is Undetermined.
 func (c Change) Judge(ctx context.Context, running *scratch.Scratch, nodeName string, of ...*snapshot.Deployment) (*Meaning, error) {
 	meaning, err := c.judge(ctx, running, nodeName, of)
 	if err != nil && ctx.Err() == nil { // the difference stands without its meaning
