@@ -31,9 +31,9 @@ func (p policy) acl(command string, action ...string) []string {
 // unlimited is more time than a meaning takes.
 const unlimited = time.Hour
 
-// TestAChangeSaysWhatItMeans adds policies and removes them again. With and without them, the switch that has its flows from
-// ovn-controller has to treat packets as the meaning says. One of the policies is for packets to a tunnel, and of a node that
-// sets a part of a field.
+// TestAChangeSaysWhatItMeans adds policies and removes them again. With and without them, the switch that has its flows
+// from ovn-controller has to treat packets as the meaning says. One of the policies is for packets to a tunnel, on a
+// node that sets a part of a field.
 func TestAChangeSaysWhatItMeans(t *testing.T) {
 	fidelity.NeedScratch(t)
 	const worker, compute = "captures/ovn-kubernetes-worker", "captures/ovn-openstack-compute"
@@ -43,9 +43,10 @@ func TestAChangeSaysWhatItMeans(t *testing.T) {
 		{worker, "ARP that is allowed", "pg_ns1", "900", pod("arp.spa == 10.244.1.5"), "allow", "", "", ""},
 		{worker, "a connection", "pg_ns1", "2000", pod("ip4.src == 10.244.1.5 && tcp.dst == 80"), "drop",
 			"ns1/client", "ns1/web1", ""},
-		{worker, "what no pod sends", "pg_ns1", "2000", pod("ip4.src == 10.244.1.99 && tcp.dst == 80"), "drop", "", "", ""},
-		{compute, "to a tunnel", "neutron-b2b2b2b2-0002", "2000", `inport == "p-vm1" && arp.spa == 192.168.10.5`, "drop",
-			"p-vm1", "ovn-4c4c45-1", "packets with a VLAN tag get another one"},
+		{worker, "what no pod sends", "pg_ns1", "2000", pod("ip4.src == 10.244.1.99 && tcp.dst == 80"), "drop",
+			"", "", ""},
+		{compute, "to a tunnel", "neutron-b2b2b2b2-0002", "2000", `inport == "p-vm1" && arp.spa == 192.168.10.5`,
+			"drop", "p-vm1", "ovn-4c4c45-1", "packets with a VLAN tag get another one"},
 	}
 	all = sweep.Named(t, all, func(p policy) string { return p.what }, "ARP", "ARP that is allowed", "to a tunnel")
 	for _, capture := range []string{worker, compute} {
