@@ -54,8 +54,13 @@ func (s Side) line() string {
 	return s.Verdict + ": " + s.Trace.Headline()
 }
 
+// notComputed is the verdict of a state from which the daemons compute no flows, as of one before ovn-northd has begun.
+const notComputed = "not computed"
+
 // isUnknown reports whether the verdict is not known.
-func (s Side) isUnknown() bool { return s.Trace != nil && s.Trace.IsIncomplete() }
+func (s Side) isUnknown() bool {
+	return s.Verdict == notComputed || s.Trace != nil && s.Trace.IsIncomplete()
+}
 
 // IsIncomplete reports whether a verdict that decides the answer is not known.
 func (d *Document) IsIncomplete() bool {
@@ -83,6 +88,7 @@ func Run(ctx context.Context, question whatif.Question) (d *Document, err error)
 		d.Computed, d.Logical = len(s.known), s.logicalOnly()
 		d.Verdict = s.known[len(states)-1].Verdict
 		d.Changes = append(d.Changes, s.changes()...)
+		d.Remarks = append(d.Remarks, s.remarks...)
 		return err
 	})
 }
@@ -91,7 +97,7 @@ func Run(ctx context.Context, question whatif.Question) (d *Document, err error)
 // is the state with which the log begins, or to which it was last converted.
 func statesOf(ctx context.Context, path string) (states []*history.Event, remarks []string, err error) {
 	source := history.Source{Title: workdir.NB.Title(), Schema: ovsdb.NB, File: path}
-	results, err := history.Read(ctx, []history.Source{source}, history.Query{}, func(event *history.Event) error {
+	results, err := history.Read(ctx, []history.Source{source}, history.Query{Brief: true}, func(event *history.Event) error {
 		switch {
 		case event.Schema != "":
 			states = []*history.Event{event}

@@ -2,6 +2,7 @@ package bisect
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type search struct {
 	// tells where to look.
 	logical map[logicalKey]string
 	seen    map[int]bool // candidates that ovn-trace tells to be like a neighbour
+	remarks []string     // about states that can't be computed
 }
 
 // logicalKey is a state, and the packet of an answer by the verdict of that: one packet for each verdict is enough.
@@ -113,8 +115,12 @@ func (s *search) ask(ctx context.Context, at int) (err error) {
 	}
 	event := s.states[at]
 	if at < len(s.states)-1 || len(s.known) > 0 { // the session begins with the last one
-		if err := s.session.PutAt(ctx, event.Transaction); err != nil {
-			return err
+		if err := s.session.PutAt(ctx, event.Transaction); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			s.known[at] = Side{Verdict: notComputed}
+			s.remarks = append(s.remarks, fmt.Sprintf("the state after transaction %d can't be computed: %v", event.Transaction, err))
+			return nil
 		}
 	}
 	var side Side

@@ -22,8 +22,10 @@ func (s *Session) LogicalEnds(ctx context.Context, traced *answer.Answer, transa
 		return "", nil
 	}
 	s.progress(fmt.Sprintf("asking ovn-trace about transaction %d", transaction))
-	if err := s.at(ctx, transaction, s.put); err != nil {
-		return "", err
+	if err := s.at(ctx, transaction, s.put); ctx.Err() != nil {
+		return "", ctx.Err()
+	} else if err != nil { // as of a state before ovn-northd has begun
+		return err.Error(), nil
 	}
 	argv := []string{"ovn-trace", "--db=unix:" + s.scratch.SBSocket(), "--no-leader-only", "--minimal", "--no-friendly-names"}
 	const lookups = 4 // in conntrack, on a way through a router

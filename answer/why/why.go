@@ -65,7 +65,7 @@ func Ask(ctx context.Context, session *trace.Session, all *snapshot.Snapshot, be
 	}
 	d := &Document{Question: between.From + " -> " + between.To, Verdict: traced.Verdict, Trace: traced, Unjudged: found.Unjudged}
 	d.judge(newWay(traced, session.Names(), from, to), found, between)
-	return d, nil
+	return d, d.lastChange(ctx, all)
 }
 
 // concern is a finding that concerns the way of the packet.

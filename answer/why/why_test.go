@@ -94,7 +94,9 @@ func without(pattern string) func(text string) string {
 
 func faults() []fault {
 	return []fault{
-		{"security groups", func(map[string]reports.Report) {}, "vm1", "vm4:443", "",
+		{"security groups", everywhere(northbound, `["OVN_Northbound",{"op":"comment","comment":"someone marked it"},
+			{"op":"update","table":"ACL","where":[["action","==","drop"]],
+			"row":{"external_ids":["map",[["mark","1"]]]}}]`), "vm1", "vm4:443", "",
 			"dropped on compute1, switch green, stage ls_out_acl: security groups: default drop"},
 		{"a flow that someone added", flows("compute1", func(text string) string {
 			return text + " cookie=0x0, duration=1s, table=0, n_packets=37, n_bytes=3700, priority=60000,tcp,tp_dst=22 actions=drop\n"
@@ -128,7 +130,7 @@ func TestPlantedFaultsAreTheFirstLine(t *testing.T) {
 	fidelity.NeedScratch(t)
 	s := sets.Recorded(t, lab, "openstack")
 	for _, f := range sweep.Named(t, faults(), func(f fault) string { return f.name }, "ovn-controller is behind",
-		"another tunnel address") {
+		"security groups") {
 		t.Run(f.name, func(t *testing.T) {
 			planted := map[string]reports.Report{}
 			for _, node := range s.Nodes {
@@ -153,6 +155,10 @@ func TestPlantedFaultsAreTheFirstLine(t *testing.T) {
 			first, _, _ := strings.Cut(text, "\n")
 			if !strings.Contains(first, f.first) {
 				t.Errorf("the first line does not say %q:\n%s", f.first, text)
+			}
+			if changed := regexp.MustCompile(`the ACL was last changed at 20.*: someone marked it`); f.name == "security groups" &&
+				!changed.MatchString(text) {
+				t.Errorf("the last change of the ACL is not named:\n%s", text)
 			}
 		})
 	}
