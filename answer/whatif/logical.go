@@ -60,8 +60,8 @@ func logicalPacket(traced *answer.Answer) string {
 	}
 	terms := []string{fmt.Sprintf("inport == %q", traced.Path[0].LogicalPort)}
 	for _, word := range strings.Split(traced.Path[0].Packet, ",") {
-		field, value, _ := strings.Cut(word, "=")
-		if of := logicalField(field); of != "" {
+		field, value, isField := strings.Cut(word, "=")
+		if of := logicalField(field); isField && of != "" {
 			terms = append(terms, of+" == "+value)
 		}
 	}
