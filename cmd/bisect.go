@@ -26,10 +26,11 @@ func newBisect(shared *options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "bisect FROM TO[:PORT] [PROTOCOL]", Short: "Find which change of the OVN NB database changed a verdict",
 		Args: betweenArgs("bisect"),
-		Long: "Find since when a packet has its verdict, and which transaction of the OVN NB database changed it. An\n" +
-			"ovn-northd and an ovn-controller of the nodes' own release compute the flows from states that the log of\n" +
-			"the database holds, halving between them. FROM, TO and PROTOCOL are those of trace. The ports of the\n" +
-			"nodes stay those that were collected. No replica needs to run, and none is changed.\n\n" +
+		Long: "Find since when a packet has its verdict, and which transaction of the OVN NB database changed it.\n" +
+			"An ovn-northd and an ovn-controller of the nodes' own release compute the flows from states that the\n" +
+			"log of the database holds, halving between them. FROM, TO and PROTOCOL are written as for trace. The\n" +
+			"nodes keep the ports that they had when they were collected. No replica needs to run, and none is\n" +
+			"changed.\n\n" +
 			"Exit code 3: a verdict that decides the answer is UNDETERMINED.\n" +
 			"Exit code 4: the verdict has changed.",
 		Example: "  ovs-offline -w nodes bisect vm1 vm2:22\n" +

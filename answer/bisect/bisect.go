@@ -18,14 +18,14 @@ import (
 // Document is the answer to bisect, as `bisect -o json` prints it.
 type Document struct {
 	Question string `json:"question"`
-	// Verdict is that of the collected databases: a verdict of trace, or what they lack, as "no such endpoint".
+	// Verdict is the verdict of trace with the collected databases, or what these lack, as "no such endpoint".
 	Verdict string `json:"verdict"`
 	// Changes lists the transactions that changed the verdict, the newest first.
 	Changes []Change `json:"changes"`
 	// Begins is the time of the oldest state that was looked at.
 	Begins time.Time `json:"begins,omitzero"`
-	// States is the number of states in the log that can have different verdicts, Computed of how many it was computed, and
-	// Logical of how many more ovn-trace told what they are like.
+	// States is the number of states in the log that can have different verdicts. For Computed of them the verdict was computed;
+	// Logical more were compared with these by ovn-trace.
 	States   int           `json:"states"`
 	Computed int           `json:"computed"`
 	Logical  int           `json:"logical"`

@@ -19,10 +19,10 @@ type search struct {
 	question whatif.Question
 	states   []*history.Event
 	known    map[int]Side // by the index of the state
-	// logical is what ovn-trace says of the packet of an answer, by the index of the state: it costs a tenth of a verdict, and
-	// tells where to look.
+	// logical is what ovn-trace says about the packet of an answer. Asking it takes a quarter of the time of a verdict, and shows
+	// where to look.
 	logical map[logicalKey]string
-	seen    map[int]bool // candidates that ovn-trace tells to be like a neighbour
+	seen    map[int]bool // candidates that were looked at
 	remarks []string     // about states that can't be computed
 }
 
@@ -193,7 +193,7 @@ func (s *search) between(ctx context.Context, from, to int) ([]int, error) {
 	return []int{to, from}, nil
 }
 
-// logicalOnly returns the number of states of which only ovn-trace told what they are like.
+// logicalOnly returns the number of states that only ovn-trace was asked about.
 func (s *search) logicalOnly() int {
 	told := map[int]bool{}
 	for key := range s.logical {
@@ -204,7 +204,7 @@ func (s *search) logicalOnly() int {
 	return len(told)
 }
 
-// changed returns the indexes of the states whose verdict is another one than that of the state before, the newest first.
+// changed returns the indexes of the states at which the verdict changes, the newest first.
 func (s *search) changed() (list []int) {
 	for at, side := range s.known {
 		if before, known := s.known[at-1]; known && before.Verdict != side.Verdict {

@@ -14,8 +14,8 @@ import (
 
 // LogicalEnds returns what ovn-trace prints of the packet of an answer, with the NB database as the collected one was after a
 // transaction: the logical ports where the packet leaves, among others. ovn-trace knows neither the nodes nor their
-// connections, so that the text tells where to look for a change, and not what becomes of the packet. It is "" for a packet that does
-// not begin at a logical port. The present moment, otherwise, is that of the call before.
+// connections, so that the text shows where to look for a change, and not what becomes of the packet. It is "" for a packet that does
+// not begin at a logical port. Other methods go on with the flows that were read before this call.
 func (s *Session) LogicalEnds(ctx context.Context, traced *answer.Answer, transaction int64) (string, error) {
 	expression := logicalPacket(traced)
 	if expression == "" {

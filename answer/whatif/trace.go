@@ -41,8 +41,7 @@ func (s *Session) Trace(ctx context.Context, question Question) (found *answer.A
 }
 
 // Verdict follows the packet of a question with the flows that are computed now, and returns the verdict, or what the
-// databases lack for the question, such as one of its endpoints: then there is no answer. when says for Progress of which
-// moment.
+// databases lack for the question, such as one of its endpoints: then there is no answer. when names the moment for Progress.
 func (s *Session) Verdict(ctx context.Context, question Question, when string) (verdict string, found *answer.Answer, err error) {
 	side := s.trace(ctx, question, when)
 	if side.err != nil && side.lacks() == "" {
