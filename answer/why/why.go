@@ -64,8 +64,8 @@ func Ask(ctx context.Context, session *trace.Session, all *snapshot.Snapshot, be
 		return nil, err
 	}
 	d := &Document{Question: between.From + " -> " + between.To, Verdict: traced.Verdict, Trace: traced, Unjudged: found.Unjudged}
-	d.judge(newWay(traced, session.Names(), from, to), found, between)
-	return d, d.lastChange(ctx, all)
+	d.judge(newWay(traced, session.Names(), from, to), found)
+	return d, d.lastChange(ctx, all, between)
 }
 
 // concern is a finding that concerns the way of the packet.
@@ -75,7 +75,7 @@ type concern struct {
 }
 
 // judge chooses the cause, and sorts what was found by how much it concerns the way.
-func (d *Document) judge(w *way, found *check.Report, between trace.Between) {
+func (d *Document) judge(w *way, found *check.Report) {
 	var concerns []concern
 	for _, f := range found.Findings {
 		if close := w.closeness(f); close > elsewhere {
@@ -116,7 +116,7 @@ func (d *Document) judge(w *way, found *check.Report, between trace.Between) {
 		}
 	default:
 		d.Cause, d.Evidence = shown[0], shown[1:]
-		d.Next = d.next(between)
+		d.Next = d.next()
 	}
 	for _, c := range concerns {
 		d.Also = append(d.Also, check.Line(c.Finding))
@@ -125,17 +125,13 @@ func (d *Document) judge(w *way, found *check.Report, between trace.Between) {
 }
 
 // next returns the steps that show more about a drop that the trace explains.
-func (d *Document) next(between trace.Between) []rule.Next {
+func (d *Document) next() []rule.Next {
 	drop, node := d.dropped(), d.Trace.Drifted()
 	switch {
 	case node != "":
 		return []rule.Next{rule.Ask("drift").On(node)}
 	case drop != nil && drop.ACL != nil:
-		words := []string{"bisect", between.From, between.To}
-		if between.Protocol != "" {
-			words = append(words, between.Protocol)
-		}
-		return []rule.Next{rule.Ask("history", "nb", "--record", drop.ACL.UUID), rule.Ask(words...)}
+		return []rule.Next{rule.Ask("history", "nb", "--record", drop.ACL.UUID)}
 	}
 	return nil
 }

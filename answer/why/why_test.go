@@ -3,6 +3,7 @@ package why_test
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -159,6 +160,10 @@ func TestPlantedFaultsAreTheFirstLine(t *testing.T) {
 			if changed := regexp.MustCompile(`the ACL was last changed at 20.*: someone marked it`); f.name == "security groups" &&
 				!changed.MatchString(text) {
 				t.Errorf("the last change of the ACL is not named:\n%s", text)
+			}
+			next := func(step rule.Next) bool { return slices.Equal(step.Args, []string{"bisect", f.from, f.to}) }
+			if f.name == "security groups" && !slices.ContainsFunc(d.Next, next) {
+				t.Errorf("bisect is not a next step:\n%s", text)
 			}
 		})
 	}
