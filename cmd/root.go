@@ -91,7 +91,7 @@ func newRoot(o *options) *cobra.Command {
 			"ovs-vsctl, ovs-ofctl, ovs-appctl ofproto/trace, ovn-nbctl and ovn-detrace answer as on\n" +
 			"the node.",
 		Example: "  ovs-offline collect sosreport-compute-2-2026-10-13-ghresdq.tar.xz\n  ovs-offline check\n" +
-			"  ovs-offline why vm-17 vm-18:22\n  ovs-offline exec ovs-appctl ofproto/trace br-int in_port=1,icmp\n" +
+			"  ovs-offline why vm-17 vm-18:22\n  ovs-offline start\n  ovs-offline exec ovs-appctl ofproto/trace br-int in_port=1,icmp\n" +
 			"  ovs-offline report -o html >case.html\n  ovs-offline stop",
 		SilenceUsage:      true,
 		SilenceErrors:     true,
