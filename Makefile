@@ -56,7 +56,7 @@ TESTED = --format pkgname-and-test-fails --format-hide-empty-pkg
 UNVETTED = -vet=off -ldflags=-s
 PACKAGES = ./cmd ./test/generate/sosgen ./test/oracle/fidelity ./replica/restore ./...
 test: test-deps build/testrun
-	build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/test.json -- $(UNVETTED) -p 3 -timeout 45m $(PACKAGES)
+	build/testrun -sets build/sets $(GOTESTSUM) $(TESTED) --jsonfile build/test.json -- $(UNVETTED) -p 3 -timeout 70m $(PACKAGES)
 	@scripts/figures build/test.json
 
 # The sets of the lab as a machine with Debian 12 records them, for all who test. After a change of what makes them, the
